@@ -21,6 +21,10 @@ pub const BUG: u8 = 101;
 /// Ctrl-C.
 pub const INTERRUPTED: u8 = 130;
 
+/// What a verb ends with, by cli.md: 0, or another number that says how it went without being an
+/// error.
+pub type VerbResult = Result<u8, Failure>;
+
 /// Why a verb could not do what it was asked to.
 #[derive(Debug)]
 pub struct Failure {

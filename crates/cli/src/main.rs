@@ -28,10 +28,6 @@ use verbs::{
     bisect, build, campaign, confirm, exchange, machine, plan, results, verdicts, workload,
 };
 
-/// What a verb ends with, by cli.md: 0, or another number that says how it went without being an
-/// error.
-type Outcome = Result<u8, Failure>;
-
 fn main() -> ExitCode {
     if let Err(error) = plimsoll_lab::guard::unblock_signals() {
         tell!("plimsoll: {error}");

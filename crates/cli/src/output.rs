@@ -2,8 +2,7 @@
 
 use std::io::{ErrorKind, Write};
 
-use crate::Outcome;
-use crate::failure::Failure;
+use crate::failure::{Failure, VerbResult};
 
 /// Standard output that is closed early (`| head`) is not an error, a full disk is. Colours are
 /// dropped where nobody sees them.
@@ -18,7 +17,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// One JSON value, for programs.
-pub fn print_json(value: &impl serde::Serialize) -> Outcome {
+pub fn print_json(value: &impl serde::Serialize) -> VerbResult {
     let text =
         serde_json::to_string_pretty(value).map_err(|error| Failure::bug(error.to_string()))?;
     print(&format!("{text}\n"))?;

@@ -18,3 +18,8 @@ pub fn series_dir(trial_dir: impl AsRef<Path>) -> PathBuf {
 pub fn histogram_log_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
     trial_dir.as_ref().join(format!("{step}.hlog"))
 }
+
+/// The text without path separators.
+pub(crate) fn as_file_name(text: &str) -> String {
+    text.replace(['/', '\\', '\0'], "_")
+}

@@ -7,7 +7,7 @@ use crate::StoreError;
 use crate::events::event::{Event, StepDone, TrialStart};
 use crate::events::log::{EventLog, Stamped, read_events};
 use crate::files::durable::read_file;
-use crate::layout::EVENTS_FILE;
+use crate::layout::{EVENTS_FILE, as_file_name};
 use crate::series::{
     HostSeries, LevelSample, OperationSecond, Turn, host_path, levels_path, operations_path,
     read_host, read_levels, read_operations, read_turns, turns_path,
@@ -135,11 +135,6 @@ fn read_environment(path: &Path) -> Result<Option<serde_json::Value>, StoreError
 /// `<number>-<cell>-a<attempt>`, with `_` for what would lead out of the folder.
 pub(crate) fn folder_name(number: u32, cell_label: &str, attempt: u32) -> String {
     format!("{number}-{}-a{attempt}", as_file_name(cell_label))
-}
-
-/// The text without path separators.
-pub(crate) fn as_file_name(text: &str) -> String {
-    text.replace(['/', '\\', '\0'], "_")
 }
 
 /// Number and attempt of a folder's name.

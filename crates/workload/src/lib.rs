@@ -10,8 +10,11 @@ pub mod insert_benchmark;
 pub mod kv;
 mod run;
 mod session;
+mod step_tasks;
 pub mod sysbench;
 mod timing;
 mod values;
 
-pub use run::{ExtraCounts, SharedServer, StepTasks, WorkloadRun};
+pub use run::WorkloadRun;
+pub use session::SharedServer;
+pub use step_tasks::{ExtraCounts, StepTasks};

@@ -2,49 +2,19 @@
 //! what they did after it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use plimsoll_core::plan::{Step, Work, Workload};
 use plimsoll_core::record::TableCheck;
-use plimsoll_engine::{DrainAction, DrainLimits, EngineError, Server, Settings};
-use plimsoll_load::{StepOptions, StepOutcome, Task};
+use plimsoll_engine::{DrainAction, DrainLimits, EngineError, Settings};
+use plimsoll_load::StepOutcome;
 
-use crate::client::{Statements, StepTotals};
+use crate::client::Statements;
 use crate::file::FileRun;
-use crate::insert_benchmark::{InsertBenchmarkRun, MinIdCost};
-use crate::kv::{KvRun, SharedKvTotals};
+use crate::insert_benchmark::InsertBenchmarkRun;
+use crate::kv::KvRun;
+use crate::session::SharedServer;
+use crate::step_tasks::{Counted, ExtraCounts, StepTasks};
 use crate::sysbench::SysbenchRun;
-
-/// A server that several workers connect to.
-pub type SharedServer = Arc<Box<dyn Server>>;
-
-/// The workers of one step.
-pub struct StepTasks {
-    /// The kinds of operations; the first is the step's primary one, but where events are drawn and
-    /// all of them are.
-    pub kinds: Vec<String>,
-    /// The workers.
-    pub tasks: Vec<Task>,
-    /// Deadlines that suit the step, and its warm-up.
-    pub options: StepOptions,
-    /// What the workers count themselves.
-    pub counts: ExtraCounts,
-}
-
-/// What the workers of a step count beside their operations; it outlives them.
-#[derive(Clone)]
-pub struct ExtraCounts(pub(crate) Counted);
-
-#[derive(Clone)]
-pub(crate) enum Counted {
-    Nothing,
-    /// What looking up the smallest ids cost.
-    MinId(Arc<MinIdCost>),
-    /// Statements, and the growth of tables.
-    Clients(Arc<StepTotals>),
-    /// Keys found, bytes moved.
-    Kv(Arc<SharedKvTotals>),
-}
 
 /// A workload on one data state.
 pub enum WorkloadRun {

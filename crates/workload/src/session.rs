@@ -5,14 +5,17 @@ use std::sync::Arc;
 use plimsoll_engine::{ErrorClass, Server, SqlError, SqlSession};
 use plimsoll_load::{Failure, Next, Outcome};
 
+/// A server that several workers connect to.
+pub type SharedServer = Arc<Box<dyn Server>>;
+
 /// A connection that is made in the worker's own thread.
 pub(crate) struct Session {
-    server: Arc<Box<dyn Server>>,
+    server: SharedServer,
     session: Option<Box<dyn SqlSession>>,
 }
 
 impl Session {
-    pub fn new(server: Arc<Box<dyn Server>>) -> Self {
+    pub fn new(server: SharedServer) -> Self {
         Self {
             server,
             session: None,

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use plimsoll_core::name::BuildName;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::bisect::{
-    BisectRequest, BuildCommand, Candidates, Ended, Outcome as Conclusion, SearchNotice, Watcher,
+    BisectRequest, BuildCommand, Candidates, SearchEnd, SearchNotice, SearchOutcome, Watcher,
     Weight, bisect as search,
 };
 use plimsoll_lab::builds::BuildCache;
@@ -18,9 +18,8 @@ use plimsoll_store::Store;
 use plimsoll_store::header::CampaignHeader;
 use serde_json::{Value, json};
 
-use crate::Outcome;
 use crate::arguments::{Bisect, Places};
-use crate::failure::{Failure, INCONCLUSIVE, INTERRUPTED};
+use crate::failure::{Failure, INCONCLUSIVE, INTERRUPTED, VerbResult};
 use crate::output;
 use crate::progress::Console;
 use crate::verbs::build::fetch;
@@ -31,7 +30,7 @@ const PROBES_PER_HALVING: usize = 4;
 /// Builds less likely than this are not named in a line.
 const NAMED: f64 = 0.01;
 
-pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
+pub fn bisect(places: &Places, arguments: &Bisect) -> VerbResult {
     let store = places.store();
     let builds = places.builds()?;
     let program = std::env::current_exe()
@@ -60,7 +59,7 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
     let mut watcher = Progress(Console::listening()?);
     let (ended, campaigns) = search(request, &mut watcher)?;
     watcher.0.finish();
-    if ended.outcome == Conclusion::Interrupted {
+    if ended.outcome == SearchOutcome::Interrupted {
         tell!("interrupted: what is measured is kept; the same command with --resume continues");
         return Ok(INTERRUPTED);
     }
@@ -75,7 +74,7 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> Outcome {
     } else {
         result.to_text()
     })?;
-    Ok(if matches!(ended.outcome, Conclusion::Found(_)) {
+    Ok(if matches!(ended.outcome, SearchOutcome::Found(_)) {
         0
     } else {
         INCONCLUSIVE
@@ -257,7 +256,7 @@ fn posterior_line(names: &[String], weight: &Weight) -> String {
 struct Found<'a> {
     names: &'a [String],
     step: &'a str,
-    ended: &'a Ended,
+    ended: &'a SearchEnd,
     campaigns: Vec<String>,
 }
 
@@ -284,20 +283,20 @@ impl Found<'_> {
         let Self { names, step, .. } = self;
         let percent = |first, last| 100.0 * self.probability(first, last);
         let mut lines = vec![match &self.ended.outcome {
-            Conclusion::Found(build) => format!(
+            SearchOutcome::Found(build) => format!(
                 "{step}: the first bad build is {} ({:.1} %); {} is still good",
                 names[*build],
                 percent(*build, *build),
                 names[build - 1]
             ),
-            Conclusion::FoundAmong(first, last) => format!(
+            SearchOutcome::FoundAmong(first, last) => format!(
                 "{step}: the first bad build is one of {} ({:.1} %): those between could not be \
                 probed",
                 names[*first..=*last].join(", "),
                 percent(*first, *last)
             ),
-            Conclusion::Inconclusive(reason) => format!("{step}: inconclusive: {reason}"),
-            Conclusion::Interrupted => "interrupted".to_owned(),
+            SearchOutcome::Inconclusive(reason) => format!("{step}: inconclusive: {reason}"),
+            SearchOutcome::Interrupted => "interrupted".to_owned(),
         }];
         if let Some(weight) = self.weight() {
             lines.push(format!(
@@ -333,10 +332,10 @@ impl Found<'_> {
 
     fn to_json(&self) -> Value {
         let (first, last, reason) = match &self.ended.outcome {
-            Conclusion::Found(build) => (Some(*build), Some(*build), None),
-            Conclusion::FoundAmong(first, last) => (Some(*first), Some(*last), None),
-            Conclusion::Inconclusive(reason) => (None, None, Some(reason.clone())),
-            Conclusion::Interrupted => (None, None, None),
+            SearchOutcome::Found(build) => (Some(*build), Some(*build), None),
+            SearchOutcome::FoundAmong(first, last) => (Some(*first), Some(*last), None),
+            SearchOutcome::Inconclusive(reason) => (None, None, Some(reason.clone())),
+            SearchOutcome::Interrupted => (None, None, None),
         };
         let posterior = |build: usize| {
             self.weight()
@@ -370,10 +369,10 @@ impl Found<'_> {
             "good": self.names[0],
             "bad": self.names[self.names.len() - 1],
             "state": match &self.ended.outcome {
-                Conclusion::Found(_) => "found",
-                Conclusion::FoundAmong(..) => "found_among",
-                Conclusion::Inconclusive(_) => "inconclusive",
-                Conclusion::Interrupted => "interrupted",
+                SearchOutcome::Found(_) => "found",
+                SearchOutcome::FoundAmong(..) => "found_among",
+                SearchOutcome::Inconclusive(_) => "inconclusive",
+                SearchOutcome::Interrupted => "interrupted",
             },
             "first_bad": first.filter(|_| first == last).map(|build| &self.names[build]),
             "among": first.zip(last).map(|(first, last)| &self.names[first..=last]),

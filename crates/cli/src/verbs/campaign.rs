@@ -9,13 +9,12 @@ use plimsoll_lab::{CampaignRequest, create_campaign, keep_passwords_from_childre
 use plimsoll_store::header::CellHeader;
 use plimsoll_store::{CampaignDir, Store};
 
-use crate::Outcome;
 use crate::arguments::{Places, Run};
-use crate::failure::{Failure, INCOMPLETE};
+use crate::failure::{Failure, INCOMPLETE, VerbResult};
 use crate::verbs::build::fetch;
 use crate::verbs::running::run_to_end;
 
-pub fn run(places: &Places, arguments: &Run) -> Outcome {
+pub fn run(places: &Places, arguments: &Run) -> VerbResult {
     let store = places.store();
     let plan = load_plan(arguments.plan.as_deref())?;
     let builds = places.builds()?;
@@ -65,7 +64,7 @@ fn builds_of<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<BuildName> {
         .collect()
 }
 
-pub fn resume(places: &Places, campaign: Option<&str>, is_offline: bool) -> Outcome {
+pub fn resume(places: &Places, campaign: Option<&str>, is_offline: bool) -> VerbResult {
     let builds = places.builds()?;
     resume_campaign(places, &builds, places.store().find(campaign)?, is_offline)
 }
@@ -77,7 +76,7 @@ fn resume_campaign(
     builds: &BuildCache,
     campaign: CampaignDir,
     is_offline: bool,
-) -> Outcome {
+) -> VerbResult {
     if campaign.imported()?.is_some() {
         let id = &campaign.header.id;
         return Err(Failure::usage(format!(
@@ -115,7 +114,7 @@ fn same_data_dir(places: &Places, campaign: CampaignDir) -> Result<CampaignDir, 
 }
 
 /// The body of one trial, in its own process.
-pub fn trial(continued: Option<u32>) -> Outcome {
+pub fn trial(continued: Option<u32>) -> VerbResult {
     plimsoll_lab::trial::main(continued)?;
     Ok(0)
 }

@@ -9,9 +9,8 @@ use plimsoll_lab::{
 };
 use plimsoll_store::{CampaignDir, Placement, Store};
 
-use crate::Outcome;
 use crate::arguments::{Confirm, Places};
-use crate::failure::Failure;
+use crate::failure::{Failure, VerbResult};
 use crate::output;
 use crate::verbs::running::run_to_end;
 
@@ -20,7 +19,7 @@ const SHORTEST_TURN_NS: u64 = 1_000_000;
 /// The others stand still meanwhile, and a step has room for few rounds of longer ones.
 const LONGEST_TURN_NS: u64 = 10_000_000_000;
 
-pub fn confirm(places: &Places, arguments: &Confirm) -> Outcome {
+pub fn confirm(places: &Places, arguments: &Confirm) -> VerbResult {
     let store = places.store();
     let survey = match &arguments.campaign {
         Some(campaign) => check_survey(store.find(Some(campaign))?)?,

@@ -9,15 +9,14 @@ use plimsoll_report::{Draw, comparison_to_csv, comparison_to_markdown, to_classi
 use plimsoll_store::CampaignDir;
 use serde_json::json;
 
-use crate::Outcome;
 use crate::arguments::{Compare, CompareFormat, Export, Import, Places};
-use crate::failure::{Failure, INCOMPLETE};
+use crate::failure::{Failure, INCOMPLETE, VerbResult};
 use crate::output::print;
 
 /// Reasons that the summary lists in full; the campaign has all of them.
 const LISTED: usize = 20;
 
-pub fn import(places: &Places, arguments: &Import) -> Outcome {
+pub fn import(places: &Places, arguments: &Import) -> VerbResult {
     let store = places.store();
     let options = plimsoll_import::Options {
         base: arguments.base.clone(),
@@ -130,7 +129,7 @@ fn summary_json(summary: &Summary) -> serde_json::Value {
     })
 }
 
-pub fn export(places: &Places, arguments: &Export) -> Outcome {
+pub fn export(places: &Places, arguments: &Export) -> VerbResult {
     let record = places.store().find(arguments.campaign.as_deref())?.load()?;
     let options = Options {
         base: arguments.base.clone(),
@@ -170,7 +169,7 @@ pub fn export(places: &Places, arguments: &Export) -> Outcome {
     Ok(0)
 }
 
-pub fn compare(places: &Places, arguments: &Compare) -> Outcome {
+pub fn compare(places: &Places, arguments: &Compare) -> VerbResult {
     let a = side(places, arguments, &arguments.a)?;
     let b = side(places, arguments, &arguments.b)?;
     let pairs = plimsoll_analysis::pairs(&a, &b);

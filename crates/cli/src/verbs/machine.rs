@@ -4,11 +4,10 @@ use std::path::Path;
 
 use plimsoll_host::{Proc, Status, check_machine};
 
-use crate::Outcome;
 use crate::arguments::{MachineVerb, Places};
-use crate::failure::{Failure, MACHINE};
+use crate::failure::{Failure, MACHINE, VerbResult};
 
-pub fn machine(places: &Places, verb: &MachineVerb) -> Outcome {
+pub fn machine(places: &Places, verb: &MachineVerb) -> VerbResult {
     let MachineVerb::Check { json } = verb;
     let checks = check_machine(Proc::new(), Path::new("/sys"), &places.data_dir()?, None);
     if *json {

@@ -7,11 +7,10 @@ use plimsoll_host::{Proc, capture_environment};
 use plimsoll_lab::{CellForecast, ConfirmForecast, Forecast, StepForecast, forecast, load_plan};
 use serde::Serialize;
 
-use crate::Outcome;
 use crate::arguments::{Places, PlanVerb};
-use crate::failure::Failure;
+use crate::failure::{Failure, VerbResult};
 
-pub fn plan(places: &Places, verb: &PlanVerb) -> Outcome {
+pub fn plan(places: &Places, verb: &PlanVerb) -> VerbResult {
     let (PlanVerb::Check { plan, json } | PlanVerb::Explain { plan, json }) = verb;
     let loaded = load_plan(Some(plan))?;
     let forecast = forecast(

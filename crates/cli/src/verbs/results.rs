@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use plimsoll_analysis::{Options, Stored, View, analyse_among, default_view, verdict_lines};
 use plimsoll_store::{CampaignDir, CampaignRecord, Change, check_seal};
 
-use crate::Outcome;
 use crate::arguments::{Format, Places, Report, Selection, Show};
-use crate::failure::Failure;
+use crate::failure::{Failure, VerbResult};
 use crate::output::print;
 
-pub fn show(places: &Places, arguments: &Show) -> Outcome {
+pub fn show(places: &Places, arguments: &Show) -> VerbResult {
     let store = places.store();
     let record = store.find(arguments.campaign.as_deref())?.load()?;
     let view = view(&[record], &arguments.selection, &Stored::newest(&store))?;
@@ -23,7 +22,7 @@ pub fn show(places: &Places, arguments: &Show) -> Outcome {
     Ok(0)
 }
 
-pub fn report(places: &Places, arguments: &Report) -> Outcome {
+pub fn report(places: &Places, arguments: &Report) -> VerbResult {
     let store = places.store();
     let wanted: Vec<Option<&str>> = if arguments.campaigns.is_empty() {
         vec![None]

@@ -7,8 +7,7 @@ use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{CampaignEnd, DataTurn, run_campaign};
 use plimsoll_store::CampaignDir;
 
-use crate::Outcome;
-use crate::failure::{Failure, INCOMPLETE, INTERRUPTED};
+use crate::failure::{Failure, INCOMPLETE, INTERRUPTED, VerbResult};
 use crate::progress::Console;
 use crate::verbs::results;
 
@@ -22,7 +21,7 @@ pub fn run_to_end(
     mut campaign: CampaignDir,
     turn: Option<DataTurn>,
     is_json: bool,
-) -> Outcome {
+) -> VerbResult {
     let program = std::env::current_exe()
         .map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
     let mut console = Console::new(&campaign.header)?;

@@ -4,12 +4,11 @@ use plimsoll_analysis::{HistoryOptions, Stored};
 use plimsoll_report::Draw;
 use serde_json::json;
 
-use crate::Outcome;
 use crate::arguments::{Explain, Gate, History, Places};
-use crate::failure::Failure;
+use crate::failure::{Failure, VerbResult};
 use crate::output::print;
 
-pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
+pub fn explain(places: &Places, arguments: &Explain) -> VerbResult {
     let store = places.store();
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
     let step = campaign.header.plan.step_name(&arguments.step);
@@ -37,7 +36,7 @@ pub fn explain(places: &Places, arguments: &Explain) -> Outcome {
     Ok(0)
 }
 
-pub fn history(places: &Places, arguments: &History) -> Outcome {
+pub fn history(places: &Places, arguments: &History) -> VerbResult {
     let store = places.store();
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
     let step = arguments
@@ -73,7 +72,7 @@ pub fn history(places: &Places, arguments: &History) -> Outcome {
     Ok(0)
 }
 
-pub fn gate(places: &Places, arguments: &Gate) -> Outcome {
+pub fn gate(places: &Places, arguments: &Gate) -> VerbResult {
     let store = places.store();
     let campaign = store.find(arguments.campaign.as_deref())?.load()?;
     let gate = plimsoll_analysis::gate(

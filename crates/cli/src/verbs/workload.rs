@@ -13,11 +13,10 @@ use plimsoll_core::workload_file::{
 };
 use plimsoll_lab::{shipped_workload, shipped_workloads};
 
-use crate::Outcome;
 use crate::arguments::WorkloadVerb;
-use crate::failure::Failure;
+use crate::failure::{Failure, VerbResult};
 
-pub fn workload(verb: &WorkloadVerb) -> Outcome {
+pub fn workload(verb: &WorkloadVerb) -> VerbResult {
     match verb {
         WorkloadVerb::List => {
             let files = shipped_workloads()

@@ -13,7 +13,7 @@ use plimsoll_store::{
 };
 
 use super::candidates::Candidates;
-use super::search::{Ended, Probed, Prober, Search, SearchNotice, Weigh, search};
+use super::search::{Probed, Prober, Search, SearchEnd, SearchNotice, Weigh, search};
 use crate::builds::BuildCache;
 use crate::campaign::seed_from_clock;
 use crate::confirm::{ConfirmChoice, ConfirmRequest, DesignChoice, StopRule, create_confirm};
@@ -65,7 +65,7 @@ pub struct BisectRequest<'a> {
 pub fn bisect(
     mut request: BisectRequest<'_>,
     watcher: &mut dyn Watcher,
-) -> Result<(Ended, Vec<String>), LabError> {
+) -> Result<(SearchEnd, Vec<String>), LabError> {
     let names = request.candidates.names().to_vec();
     let (last, most_probes) = (names.len() - 1, request.most_probes);
     let mut start = Search {

@@ -14,4 +14,4 @@ mod search;
 pub use campaigns::{BisectRequest, Watcher, bisect};
 pub use candidates::{BuildCommand, Candidates};
 pub use plimsoll_analysis::bisection::{Block, Probe, Weight, weigh};
-pub use search::{Ended, Outcome, Probed, Prober, Search, SearchNotice, Weigh, search};
+pub use search::{Probed, Prober, Search, SearchEnd, SearchNotice, SearchOutcome, Weigh, search};

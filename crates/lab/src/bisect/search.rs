@@ -63,7 +63,7 @@ pub enum SearchNotice<'a> {
 
 /// How a search ended.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum SearchOutcome {
     /// The first bad build.
     Found(usize),
     /// It is one of these, first to last, and those between them cannot be probed.
@@ -76,9 +76,9 @@ pub enum Outcome {
 
 /// What a search leaves.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ended {
+pub struct SearchEnd {
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: SearchOutcome,
     /// What all probes together say.
     pub weight: Option<Weight>,
     /// Builds that could not be probed.
@@ -89,7 +89,7 @@ pub struct Ended {
 ///
 /// # Errors
 /// Those of the prober.
-pub fn search(start: Search, prober: &mut dyn Prober) -> Result<Ended, LabError> {
+pub fn search(start: Search, prober: &mut dyn Prober) -> Result<SearchEnd, LabError> {
     let Search {
         last,
         known: mut probes,
@@ -103,7 +103,7 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<Ended, LabError>
         }
         if probes.len() >= most_probes {
             let reason = undecided(weight.as_ref(), probes.len());
-            break (Outcome::Inconclusive(reason), weight);
+            break (SearchOutcome::Inconclusive(reason), weight);
         }
         let build = next_probe(last, weight.as_ref(), &skipped);
         prober.notice(SearchNotice::Probes(build));
@@ -116,10 +116,10 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<Ended, LabError>
             weigh(last, &all)
         })?;
         match (probed, build) {
-            (Probed::Interrupted, _) => break (Outcome::Interrupted, weight),
+            (Probed::Interrupted, _) => break (SearchOutcome::Interrupted, weight),
             (Probed::Measured(blocks), _) => probes.push(Probe { build, blocks }),
             (Probed::Disturbed(reason), _) | (Probed::Skipped(reason), None) => {
-                break (Outcome::Inconclusive(reason), weight);
+                break (SearchOutcome::Inconclusive(reason), weight);
             }
             (Probed::Skipped(reason), Some(build)) => {
                 prober.notice(SearchNotice::Skipped(build, &reason));
@@ -127,7 +127,7 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<Ended, LabError>
             }
         }
     };
-    Ok(Ended {
+    Ok(SearchEnd {
         outcome,
         weight,
         skipped,
@@ -136,15 +136,15 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<Ended, LabError>
 
 /// The end of the search, when the good and the bad build differ beyond doubt and one build, or
 /// some that lie next to skipped ones, is the first bad one.
-fn found(weight: &Weight, skipped: &[usize]) -> Option<Outcome> {
+fn found(weight: &Weight, skipped: &[usize]) -> Option<SearchOutcome> {
     if !weight.is_distinct() {
         return None;
     }
     let (first, last) = weight.bisection.found_among(skipped)?;
     Some(if first == last {
-        Outcome::Found(first)
+        SearchOutcome::Found(first)
     } else {
-        Outcome::FoundAmong(first, last)
+        SearchOutcome::FoundAmong(first, last)
     })
 }
 
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    fn run(engine: &mut Scripted) -> Outcome {
+    fn run(engine: &mut Scripted) -> SearchOutcome {
         let start = Search {
             last: engine.last,
             most_probes: 40,
@@ -284,7 +284,7 @@ mod tests {
             let outcome = run(&mut engine);
             assert_eq!(
                 outcome,
-                Outcome::Found(engine.first_bad),
+                SearchOutcome::Found(engine.first_bad),
                 "seed {seed}, probed {:?}",
                 engine.probed
             );
@@ -308,9 +308,9 @@ mod tests {
             let is_skipped = !engine.crashing.is_empty();
             let outcome = run(&mut engine);
             let expected = if is_skipped {
-                Outcome::FoundAmong(engine.first_bad, engine.first_bad + 1)
+                SearchOutcome::FoundAmong(engine.first_bad, engine.first_bad + 1)
             } else {
-                Outcome::Found(engine.first_bad)
+                SearchOutcome::Found(engine.first_bad)
             };
             assert_eq!(outcome, expected, "seed {seed}");
             let crashes = engine
@@ -332,7 +332,7 @@ mod tests {
         engine.effect = 0.0;
         let outcome = run(&mut engine);
         assert!(
-            matches!(&outcome, Outcome::Inconclusive(reason) if reason.contains("do not show that \
+            matches!(&outcome, SearchOutcome::Inconclusive(reason) if reason.contains("do not show that \
                 they differ")),
             "{outcome:?}"
         );
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn neighbours_are_compared_without_a_probe() {
         let mut engine = Scripted::new(1, 1, -0.2);
-        assert_eq!(run(&mut engine), Outcome::Found(1));
+        assert_eq!(run(&mut engine), SearchOutcome::Found(1));
         assert!(engine.probed.is_empty());
     }
 
@@ -364,10 +364,10 @@ mod tests {
             most_probes: 40,
             ..Search::default()
         };
-        let Ended {
+        let SearchEnd {
             outcome, weight, ..
         } = search(start, &mut engine).unwrap();
-        assert_eq!(outcome, Outcome::Found(engine.first_bad));
+        assert_eq!(outcome, SearchOutcome::Found(engine.first_bad));
         assert_ne!(engine.probed.first(), Some(&16), "the middle is known");
         assert_eq!(weight.unwrap().probes.len(), 3 + engine.probed.len());
     }

@@ -18,8 +18,7 @@ pub use levels::{LevelSample, read_levels, write_levels};
 pub use operations::{OperationSecond, read_operations, write_operations};
 pub use turns::{Turn, read_turns, write_turns};
 
-use crate::layout::series_dir;
-use crate::trial::as_file_name;
+use crate::layout::{as_file_name, series_dir};
 
 /// Where a trial keeps what was done in each second of a step.
 pub fn operations_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {

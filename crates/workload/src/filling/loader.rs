@@ -13,8 +13,9 @@ use plimsoll_load::{Arrival, Next, Outcome, RetryPolicy, StepOptions, Stop, Task
 
 use super::rows::{RowForm, Rows};
 use super::table::{Finish, TableFill};
-use crate::run::{Counted, ExtraCounts, SharedServer, StepTasks};
+use crate::session::SharedServer;
 use crate::session::{Session, query_outcome, write_outcome};
+use crate::step_tasks::{Counted, ExtraCounts, StepTasks};
 
 /// The kinds of operations of the step.
 const INSERT: usize = 0;

@@ -20,4 +20,5 @@ pub use data::RandomText;
 pub(crate) use delete::MinIdCost;
 pub use steps::InsertBenchmarkRun;
 
-pub use crate::run::{SharedServer, StepTasks};
+pub use crate::session::SharedServer;
+pub use crate::step_tasks::StepTasks;

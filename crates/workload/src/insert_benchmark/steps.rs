@@ -24,8 +24,9 @@ use super::query::Reader;
 use super::scan::Scanner;
 use super::statements::Statements;
 use crate::check::check_table;
-use crate::run::{Counted, ExtraCounts, SharedServer, StepTasks};
 use crate::session::Session;
+use crate::session::SharedServer;
+use crate::step_tasks::{Counted, ExtraCounts, StepTasks};
 
 /// The setting by which MySQL and MariaDB limit a statement; what has a statement in it must be
 /// shorter, and it has one byte more.

@@ -19,7 +19,8 @@ use super::settings::is_universal;
 use super::values::Values;
 use super::worker::{KvWorker, SharedKvTotals};
 use crate::check::short_hash;
-use crate::run::{Counted, ExtraCounts, SharedServer, StepTasks};
+use crate::session::SharedServer;
+use crate::step_tasks::{Counted, ExtraCounts, StepTasks};
 use crate::timing::arrival;
 
 /// The one column family.

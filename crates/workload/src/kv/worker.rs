@@ -8,7 +8,7 @@ use plimsoll_load::{Failure, Next, Outcome, Worker};
 
 use super::keys::{KEY_LENGTH, Numbers, write_key};
 use super::values::{VALUE_LENGTH, Values};
-use crate::run::SharedServer;
+use crate::session::SharedServer;
 use crate::session::{refusal, write_outcome};
 
 /// What the workers of a step have found and moved.

@@ -18,8 +18,9 @@ use crate::check::check_table;
 use crate::client::{Client, ClientIdentity, StepTotals};
 use crate::filling::{Finish, loading_tasks, parts_of};
 use crate::index_scan::index_scans;
-use crate::run::{Counted, ExtraCounts, SharedServer, StepTasks};
 use crate::session::Session;
+use crate::session::SharedServer;
+use crate::step_tasks::{Counted, ExtraCounts, StepTasks};
 use crate::timing::arrival;
 
 /// The benchmark on one data state.

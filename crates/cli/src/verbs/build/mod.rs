@@ -12,12 +12,11 @@ use plimsoll_lab::builds::{self, BuildCache, BuildState, CheckState, InstalledBu
 use self::fetch::bring;
 pub use self::fetch::fetch;
 use self::show::{note, show};
-use crate::Outcome;
 use crate::arguments::{AddBuild, BuildVerb, Places};
-use crate::failure::{Failure, INCOMPLETE};
+use crate::failure::{Failure, INCOMPLETE, VerbResult};
 use crate::output::{print, print_json, table};
 
-pub fn build(places: &Places, verb: &BuildVerb) -> Outcome {
+pub fn build(places: &Places, verb: &BuildVerb) -> VerbResult {
     let cache = places.builds()?;
     match verb {
         BuildVerb::Add(AddBuild {
@@ -38,7 +37,7 @@ pub fn build(places: &Places, verb: &BuildVerb) -> Outcome {
 
 /// Fetches one build after the other. What cannot be fetched does not keep the others from being
 /// tried.
-fn add(cache: &BuildCache, names: &[BuildName]) -> Outcome {
+fn add(cache: &BuildCache, names: &[BuildName]) -> VerbResult {
     let failed = bring(cache, names, false, &mut print_added)?;
     Ok(failed
         .iter()
@@ -61,13 +60,13 @@ fn print_added(build: &InstalledBuild) {
 }
 
 /// The body of a library's first trial: what it says of itself, as one JSON value.
-pub fn probe_rocksdb(library: &Path, folder: &Path, companions: Option<&Path>) -> Outcome {
+pub fn probe_rocksdb(library: &Path, folder: &Path, companions: Option<&Path>) -> VerbResult {
     let probe = builds::probe_rocksdb(library, companions, folder)
         .map_err(|error| Failure::usage(error.message))?;
     print_json(&probe)
 }
 
-fn list(cache: &BuildCache, is_json: bool) -> Outcome {
+fn list(cache: &BuildCache, is_json: bool) -> VerbResult {
     let builds = cache.list()?;
     if is_json {
         return print_json(&builds);
@@ -97,7 +96,7 @@ fn list(cache: &BuildCache, is_json: bool) -> Outcome {
     Ok(0)
 }
 
-fn remove(cache: &BuildCache, names: &[BuildName]) -> Outcome {
+fn remove(cache: &BuildCache, names: &[BuildName]) -> VerbResult {
     for name in names {
         let removed = cache.remove(name)?;
         print(&format!("{removed}  removed\n"))?;
@@ -105,7 +104,7 @@ fn remove(cache: &BuildCache, names: &[BuildName]) -> Outcome {
     Ok(0)
 }
 
-fn check(cache: &BuildCache, names: &[BuildName], is_json: bool) -> Outcome {
+fn check(cache: &BuildCache, names: &[BuildName], is_json: bool) -> VerbResult {
     let mut checks = if names.is_empty() {
         cache.check(None)?
     } else {

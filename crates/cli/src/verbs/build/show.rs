@@ -5,7 +5,7 @@ use plimsoll_core::toolchain::{ASSERTIONS, CRC32};
 use plimsoll_lab::builds::{self, BuildCache, DataInit, InstalledBuild};
 use serde_json::json;
 
-use crate::Outcome;
+use crate::failure::VerbResult;
 use crate::output::{print, print_json};
 
 /// Of the toolchain, what a build may be compared by.
@@ -19,7 +19,7 @@ const TOOLCHAIN: [&str; 7] = [
     "commit",
 ];
 
-pub(super) fn show(cache: &BuildCache, name: &BuildName, is_json: bool) -> Outcome {
+pub(super) fn show(cache: &BuildCache, name: &BuildName, is_json: bool) -> VerbResult {
     let resolved = cache.resolve(name)?;
     let build = cache.get(name)?;
     let state = if build.is_some() { "here" } else { "available" };
