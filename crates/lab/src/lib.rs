@@ -14,7 +14,6 @@ mod error;
 mod forecast;
 pub mod guard;
 mod leftovers;
-mod measured_rates;
 mod message;
 mod observer;
 mod orchestrator;

@@ -7,7 +7,7 @@ use plimsoll_core::plan::{divide, in_turns, results};
 use serde::Serialize;
 
 use super::request::{CellWithSettings, SLICES_TIME_NS, STARTS, blocks_to_decide, slices_bytes};
-use crate::forecast::CellForecast;
+use crate::forecast::cell::CellForecast;
 
 /// A start's servers come up, read their data and warm up; a coarse guess.
 const START_SECONDS: f64 = 20.0;

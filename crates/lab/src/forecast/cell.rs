@@ -1,43 +1,17 @@
-//! What a plan will take: rows, bytes, time, connections. No build is started.
-
-use std::path::Path;
+//! What one trial of a cell will take, step by step.
 
 use plimsoll_core::engines::{EngineName, SMALL_BATCH};
-use plimsoll_core::plan::{Cell, Ends, Operation, Plan, Step};
+use plimsoll_core::plan::{Cell, Ends, Operation, Step};
 use plimsoll_core::units::NS_PER_S;
 use plimsoll_engine::bytes_at_start;
-use plimsoll_store::Store;
 use plimsoll_store::header::CellHeader;
 use serde::Serialize;
 
-use crate::builds::BuildCache;
-use crate::campaign::{LoadedPlan, RequiredBuilds, look_up_cells, peak_size};
-use crate::confirm::{CellSteps, ConfirmForecast, forecast_confirm};
-use crate::error::LabError;
-use crate::measured_rates::{MeasuredRates, measured_rows_per_s};
+use super::measured_rates::MeasuredRates;
+use crate::campaign::peak_size;
 
 /// Scans of each table in a step of scans.
 const SCANS: u64 = 5;
-
-/// What a campaign will take.
-#[derive(Clone, Debug, Serialize)]
-pub struct Forecast {
-    /// The plan's name.
-    pub plan: String,
-    /// Cells x blocks.
-    pub trials: usize,
-    /// All trials, one after the other.
-    pub seconds: f64,
-    /// Free space needed in the data folder, margin included.
-    pub disk_bytes: u64,
-    /// Free space there now, if it can be read.
-    pub free_bytes: Option<u64>,
-    /// The cells.
-    pub cells: Vec<CellForecast>,
-    /// What confirming all of it will take; none where a cell is on a server that is not ours,
-    /// cells have different steps, or no step is a result.
-    pub confirm: Option<ConfirmForecast>,
-}
 
 /// What one trial of a cell will take.
 #[derive(Clone, Debug, Serialize)]
@@ -160,7 +134,11 @@ fn forecast_steps(cell: &Cell, measured: &MeasuredRates) -> Vec<StepForecast> {
     forecasts
 }
 
-fn forecast_cell(cell: &Cell, header: &CellHeader, measured: &MeasuredRates) -> CellForecast {
+pub(super) fn forecast_cell(
+    cell: &Cell,
+    header: &CellHeader,
+    measured: &MeasuredRates,
+) -> CellForecast {
     let (peak_rows, disk_bytes) = peak_size(cell, &header.settings);
     let steps = forecast_steps(cell, measured);
     CellForecast {
@@ -180,50 +158,4 @@ fn forecast_cell(cell: &Cell, header: &CellHeader, measured: &MeasuredRates) -> 
             .sum(),
         steps,
     }
-}
-
-/// Works out what a plan will take.
-pub fn forecast(
-    loaded: &LoadedPlan,
-    store: &Store,
-    builds: &BuildCache,
-    data_dir: &Path,
-) -> Result<Forecast, LabError> {
-    let plan: &Plan = &loaded.plan;
-    let measured = measured_rows_per_s(store, plan);
-    let headers = look_up_cells(loaded, builds, RequiredBuilds::Names)?;
-    let cells: Vec<CellForecast> = plan
-        .cells
-        .iter()
-        .zip(&headers)
-        .map(|(cell, header)| forecast_cell(cell, header, &measured))
-        .collect();
-    let can_confirm = plan.cells.iter().all(|cell| {
-        cell.server.is_none() && cell.workload.steps().len() == plan.cells[0].workload.steps().len()
-    });
-    let with_steps = plan.cells.iter().zip(&headers).zip(&cells);
-    let of_cells: Vec<CellSteps<'_>> = with_steps
-        .map(|((cell, header), forecast)| CellSteps {
-            forecast,
-            cell,
-            settings: &header.settings,
-        })
-        .collect();
-    Ok(Forecast {
-        confirm: if can_confirm {
-            forecast_confirm(&of_cells, plan.base)
-        } else {
-            None
-        },
-        plan: plan.name.clone(),
-        trials: plan.cells.len() * plan.blocks as usize,
-        seconds: cells.iter().map(|cell| cell.seconds).sum::<f64>() * f64::from(plan.blocks),
-        disk_bytes: cells
-            .iter()
-            .map(|cell| cell.disk_bytes * 6 / 5)
-            .max()
-            .unwrap_or(0),
-        free_bytes: plimsoll_host::free_bytes(data_dir).ok(),
-        cells,
-    })
 }
