@@ -11,6 +11,7 @@ use crate::cells::selection::{Candidate, choose};
 use crate::cells::settings::{self, CellSettings, Settings};
 use crate::cells::version_groups::{published_groups, set_bases, version_groups};
 use crate::imported::imported_view;
+use crate::metrics::MetricSet;
 use crate::profiles::profiled;
 use crate::runs::attempts::{runs_of_cell, server_ready};
 use crate::runs::cell_runs::{CellRuns, experiment_control, first_record, step_names};
@@ -207,7 +208,7 @@ fn results(cells: &[CellRuns<'_>]) -> Vec<StepResult> {
 
 /// Says which steps the tables show where the plan names them.
 fn steps_left_out(steps: &[StepView], reported: &[&StepView]) -> Option<String> {
-    let is_of_tests = steps.iter().any(|step| step.test.is_some());
+    let is_of_tests = steps.iter().any(|step| step.set == MetricSet::Statements);
     (reported.len() < steps.len() && !is_of_tests).then(|| {
         let names: Vec<&str> = reported.iter().map(|step| step.name.as_str()).collect();
         format!(

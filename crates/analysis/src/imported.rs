@@ -23,7 +23,7 @@ use crate::steps::counters::{Counter, CounterKind};
 use crate::steps::latency::{ResponseRow, ResponseTable};
 use crate::steps::outcome::Outcome;
 use crate::steps::published::{PublishedRow, PublishedTable, Section};
-use crate::steps::step_view::StepView;
+use crate::steps::step_view::{INDEXED_ROW, INSERTED_ROW, StepView};
 use crate::steps::summary::{Summary, summarise};
 use crate::verdicts::Findings;
 use crate::view::View;
@@ -217,26 +217,19 @@ fn rate_of(step: &ImportedStep) -> &'static Metric {
 fn step_view(step: &ImportedStep, cells: &[&Cell<'_>]) -> StepView {
     let found: Vec<Option<&ImportedResult>> =
         cells.iter().map(|cell| cell.result(&step.name)).collect();
+    let operation = match step.operation.as_str() {
+        "insert" => INSERTED_ROW,
+        "index" => INDEXED_ROW,
+        "operation" => "operation",
+        _ => "query",
+    };
     StepView {
-        name: step.name.clone(),
         description: step.description.clone(),
-        rate: rate_of(step),
-        operation: match step.operation.as_str() {
-            "insert" => "inserted row",
-            "index" => "indexed row",
-            "operation" => "operation",
-            _ => "query",
-        },
         outcomes: found.iter().map(|result| outcome(*result)).collect(),
         responses: responses(&found),
-        latencies: Vec::new(),
-        events: Vec::new(),
         charts: charts(&found),
-        shapes: Vec::new(),
         counters: counters(&found, &step.rate),
-        // Imported files rarely tell how many there were, and have tables of their own.
-        clients: 0,
-        test: None,
+        ..StepView::bare(&step.name, rate_of(step), operation)
     }
 }
 

@@ -12,6 +12,7 @@ mod cells;
 pub mod classic;
 mod error;
 mod imported;
+mod latencies;
 pub mod metrics;
 pub mod profiles;
 pub mod questions;

@@ -8,14 +8,14 @@ pub use crate::cells::cell_info::CellInfo;
 pub use crate::cells::differences::Differences;
 pub use crate::cells::settings::{NotAsAsked, OnlyIn, Setting, Settings};
 pub use crate::cells::version_groups::{VersionGroup, VersionRow};
+pub use crate::latencies::{Clock, CurvePoint, Quantiles};
 pub use crate::runs::events::EventRow;
-pub use crate::runs::histogram::{CurvePoint, Quantiles};
 pub use crate::runs::results::{OperationCount, StepResult};
 pub use crate::runs::status::Status;
 pub use crate::steps::charts::{Band, Chart, Line};
 pub use crate::steps::classic_table::{ClassicCell, ClassicRow, ClassicTable};
 pub use crate::steps::counters::{Counter, CounterKind};
-pub use crate::steps::latency::{Clock, LatencyRow, LatencyTable, ResponseRow, ResponseTable};
+pub use crate::steps::latency::{LatencyRow, LatencyTable, ResponseRow, ResponseTable};
 pub use crate::steps::microbenchmarks::{
     Ramp, RampCell, RampLevel, TestRow, TestSection, TestSubject, TestTable,
 };

@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod distribution;
 pub mod engines;
+pub mod histogram;
 pub mod name;
 pub mod plan;
 pub mod readings;

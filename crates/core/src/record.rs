@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// An HDR histogram in nanoseconds, V2-deflate encoded as base64: the payload of a `.hlog` line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct EncodedHistogram(pub String);
+pub use crate::histogram::EncodedHistogram;
 
 /// All operations of one kind in one step, over all clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

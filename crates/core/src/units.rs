@@ -10,6 +10,12 @@ pub const NS_PER_S: f64 = 1e9;
 pub const MIB: u64 = 1 << 20;
 /// Bytes in a gibibyte.
 pub const GIB: u64 = 1 << 30;
+/// Bytes in a kibibyte, to divide by.
+pub const BYTES_PER_KIB: f64 = 1024.0;
+/// Bytes in a mebibyte, to divide by.
+pub const BYTES_PER_MIB: f64 = MIB as f64;
+/// Bytes in a gibibyte, to divide by.
+pub const BYTES_PER_GIB: f64 = GIB as f64;
 
 /// A number that could not be read.
 #[derive(Debug, Error, PartialEq, Eq)]

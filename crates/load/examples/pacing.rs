@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::record::EncodedHistogram;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
     Arrival, Control, MonotonicClock, Next, Outcome, Progress, StepError, StepOptions, StepOutputs,
-    Stop, Task, Worker, decode, run_step,
+    Stop, Task, Worker, run_step,
 };
 
 const WORKERS: u32 = 16;
@@ -59,9 +60,10 @@ fn main() -> Result<(), StepError> {
         },
     )?;
     for operation in &outcome.operations {
-        if let (Some(pacing), Some(Ok(lag))) =
-            (&operation.pacing, operation.lag.as_ref().map(decode))
-        {
+        if let (Some(pacing), Some(Ok(lag))) = (
+            &operation.pacing,
+            operation.lag.as_ref().map(EncodedHistogram::decode),
+        ) {
             let us = |quantile| lag.value_at_quantile(quantile) as f64 / 1e3;
             println!(
                 "achieved {:.1} of {:.1}/s = {:.5}",

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
 
-use crate::histogram;
+use plimsoll_core::histogram;
 
 const MOST_PENDING: usize = 8;
 

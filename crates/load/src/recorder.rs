@@ -12,9 +12,9 @@ use plimsoll_core::units::SECOND_NS;
 
 use hdrhistogram::Histogram;
 
-use crate::histogram;
 use crate::intervals::{Intervals, ServiceAndResponse};
 use crate::worker::Failure;
+use plimsoll_core::histogram;
 
 /// One second of one kind of operation of one worker, by the instant the operations were done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use plimsoll_load::{
     Arrival, Control, Next, Outcome, Progress, StepOptions, StepOutputs, Stop, Task, Worker,
-    decode, run_step,
+    run_step,
 };
 use plimsoll_testkit::FakeClock;
 
@@ -164,11 +164,11 @@ fn java_reads_what_we_write() {
         assert_eq!(operation.attempts, 2500);
         recorded.insert(
             format!("{}.service", operation.kind),
-            decode(&operation.service).unwrap(),
+            operation.service.decode().unwrap(),
         );
         recorded.insert(
             format!("{}.response", operation.kind),
-            decode(operation.response.as_ref().unwrap()).unwrap(),
+            operation.response.as_ref().unwrap().decode().unwrap(),
         );
     }
     let recorded = summary_of(&recorded);

@@ -15,7 +15,7 @@ use plimsoll_core::record::EncodedHistogram;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
     Arrival, Command, Control, Ended, Failure, Next, Outcome, Phase, Progress, StepOptions,
-    StepOutcome, StepOutputs, Stop, Task, Worker, decode, run_step,
+    StepOutcome, StepOutputs, Stop, Task, Worker, run_step,
 };
 use plimsoll_testkit::ClockPerThread;
 use proptest::prelude::*;
@@ -543,7 +543,7 @@ fn histogram(values: impl IntoIterator<Item = u64>) -> Histogram<u64> {
 }
 
 fn decoded(encoded: Option<&EncodedHistogram>) -> Histogram<u64> {
-    encoded.map_or_else(empty, |encoded| decode(encoded).unwrap())
+    encoded.map_or_else(empty, |encoded| encoded.decode().unwrap())
 }
 
 fn read_log(log: &[u8]) -> BTreeMap<String, Histogram<u64>> {

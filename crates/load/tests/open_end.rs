@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plimsoll_core::clock::Clock;
-use plimsoll_core::record::OperationRecord;
+use plimsoll_core::record::{EncodedHistogram, OperationRecord};
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
     Arrival, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome,
-    StepOutputs, Stop, Task, TurnClock, TurnProgress, Worker, decode, run_step,
+    StepOutputs, Stop, Task, TurnClock, TurnProgress, Worker, run_step,
 };
 use plimsoll_testkit::{FakeClock, ScriptedWorker};
 
@@ -84,19 +84,23 @@ fn fine() -> Outcome {
 }
 
 fn response_p99_s(operation: &OperationRecord) -> f64 {
-    decode(operation.response.as_ref().unwrap())
+    operation
+        .response
+        .as_ref()
+        .unwrap()
+        .decode()
         .unwrap()
         .value_at_quantile(0.99) as f64
         / 1e9
 }
 
 fn assert_conserved(operation: &OperationRecord) {
-    let count = |histogram: &Option<_>| {
+    let count = |histogram: &Option<EncodedHistogram>| {
         histogram
             .as_ref()
-            .map_or(0, |histogram| decode(histogram).unwrap().len())
+            .map_or(0, |histogram| histogram.decode().unwrap().len())
     };
-    assert_eq!(decode(&operation.service).unwrap().len(), operation.ok);
+    assert_eq!(operation.service.decode().unwrap().len(), operation.ok);
     assert_eq!(count(&operation.response), operation.ok + operation.unsent);
     assert_eq!(count(&operation.unsent_response), operation.unsent);
     assert_eq!(
@@ -193,7 +197,7 @@ fn hundreds_of_thousands_that_are_owed_are_counted() {
     assert_conserved(operation);
     assert_eq!((operation.ok, operation.unsent), (200_000, 400_000));
     // What is known of them is uniform over the 400 s that the last one sent was late.
-    let response = decode(operation.response.as_ref().unwrap()).unwrap();
+    let response = operation.response.as_ref().unwrap().decode().unwrap();
     assert!((response.value_at_quantile(0.5) as f64 / 200e9 - 1.0).abs() < 0.01);
 }
 

@@ -6,7 +6,7 @@ use plimsoll_core::record::OperationRecord;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
     Arrival, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome,
-    StepOutputs, Stop, Task, Worker, decode, run_step,
+    StepOutputs, Stop, Task, Worker, run_step,
 };
 use plimsoll_testkit::{FakeClock, ScriptedWorker};
 
@@ -51,14 +51,14 @@ fn assert_conserved(operation: &OperationRecord) {
         operation.attempts,
         operation.ok + operation.retried + operation.failed
     );
-    assert_eq!(decode(&operation.service).unwrap().len(), operation.ok);
+    assert_eq!(operation.service.decode().unwrap().len(), operation.ok);
     let unsuccessful = operation
         .unsuccessful
         .as_ref()
-        .map_or(0, |histogram| decode(histogram).unwrap().len());
+        .map_or(0, |histogram| histogram.decode().unwrap().len());
     assert_eq!(unsuccessful, operation.retried + operation.failed);
     if let Some(response) = &operation.response {
-        assert_eq!(decode(response).unwrap().len(), operation.ok);
+        assert_eq!(response.decode().unwrap().len(), operation.ok);
     }
     assert_eq!(
         operation.errors.values().sum::<u64>(),
@@ -99,12 +99,12 @@ fn a_stall_shows_in_response_times_and_hides_in_service_times() {
     let operation = &outcome.operations[0];
     assert_conserved(operation);
     assert_eq!(operation.ok, 15_000, "no slot is skipped");
-    let service = decode(&operation.service).unwrap();
+    let service = operation.service.decode().unwrap();
     assert_near(service.mean(), 1.13);
     for quantile in [0.5, 0.9, 0.95, 0.99, 0.999] {
         assert_near(service.value_at_quantile(quantile) as f64, 1.0);
     }
-    let response = decode(operation.response.as_ref().unwrap()).unwrap();
+    let response = operation.response.as_ref().unwrap().decode().unwrap();
     assert_near(response.mean(), 134.0);
     for (quantile, ms) in [
         (0.9, 502.0),
@@ -178,9 +178,9 @@ fn retries_keep_the_due_instant_and_are_counted() {
         20 * MS + 10 * (50_000 + 100_000),
         "tries that met the lock and the pauses after them"
     );
-    assert_near(decode(&operation.service).unwrap().max() as f64, 1.0);
+    assert_near(operation.service.decode().unwrap().max() as f64, 1.0);
     assert_near(
-        decode(operation.response.as_ref().unwrap()).unwrap().max() as f64,
+        operation.response.as_ref().unwrap().decode().unwrap().max() as f64,
         3.15,
     );
 }
@@ -253,7 +253,7 @@ fn an_outage_is_response_time_of_the_operations_that_were_due() {
         "{}",
         operation.retried
     );
-    let response = decode(operation.response.as_ref().unwrap()).unwrap();
+    let response = operation.response.as_ref().unwrap().decode().unwrap();
     let longest = response.max();
     assert!(
         (2 * SECOND_NS..=2 * SECOND_NS + 260 * MS).contains(&longest),
@@ -265,7 +265,7 @@ fn an_outage_is_response_time_of_the_operations_that_were_due() {
         (18.0..=23.0).contains(&late),
         "two seconds of ten operations were late, not {late}"
     );
-    assert_near(decode(&operation.service).unwrap().max() as f64, 1.0);
+    assert_near(operation.service.decode().unwrap().max() as f64, 1.0);
 }
 
 /// A closed loop has no response times: what its service times do not have is in its wait alone.
@@ -290,7 +290,7 @@ fn an_outage_of_a_closed_loop_is_waiting_to_the_nanosecond() {
         ),
         (20, TRIES, 0, true)
     );
-    assert_near(decode(&operation.service).unwrap().max() as f64, 1.0);
+    assert_near(operation.service.decode().unwrap().max() as f64, 1.0);
     assert_eq!(
         operation.wait_ns,
         outcome.elapsed_ns - 20 * MS,
@@ -606,7 +606,7 @@ fn a_schedule_begins_anew_after_the_warm_up() {
         (4, 0, 0)
     );
     // At the very start the last operation of the warm-up is still under way.
-    assert!(decode(operation.response.as_ref().unwrap()).unwrap().max() < 60 * MS);
+    assert!(operation.response.as_ref().unwrap().decode().unwrap().max() < 60 * MS);
 }
 
 /// Of a thousand operations every hundredth is refused for good: 1 % of them.
@@ -671,12 +671,16 @@ fn a_share_of_the_operations_may_fail() {
         );
         // They have a histogram of their own.
         assert_near(
-            decode(operation.unsuccessful.as_ref().unwrap())
+            operation
+                .unsuccessful
+                .as_ref()
+                .unwrap()
+                .decode()
                 .unwrap()
                 .max() as f64,
             3.0,
         );
-        assert_near(decode(&operation.service).unwrap().max() as f64, 1.0);
+        assert_near(operation.service.decode().unwrap().max() as f64, 1.0);
 
         let outcome = failing_run(Some(0.0099), "statement", arrival);
         assert_conserved(&outcome.operations[0]);

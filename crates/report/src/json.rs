@@ -1,6 +1,6 @@
 //! JSON: what `show --json` prints, and the whole report.
 
-use plimsoll_analysis::metrics::{CATALOGUE, Direction, rocksdb, sysbench};
+use plimsoll_analysis::metrics::{CATALOGUE, Direction, MetricSet};
 use serde_json::{Map, Value, json};
 
 use plimsoll_analysis::classic::response;
@@ -62,14 +62,13 @@ pub fn to_json(view: &View) -> String {
         .collect();
     report["environment"] = differences_json(view, &view.environment);
     report["settings"] = settings_json(view, &view.settings);
-    let own: &[_] = match () {
-        () if view.steps.iter().any(|step| step.test.is_some()) => sysbench::OWN,
-        () if view.steps.iter().any(StepView::is_of_rocksdb) => rocksdb::OWN,
-        () => &[],
-    };
+    let has = |set: &MetricSet| view.steps.iter().any(|step| step.set == *set);
+    let set = [MetricSet::Statements, MetricSet::Keys]
+        .into_iter()
+        .find(has);
     report["metrics"] = CATALOGUE
         .iter()
-        .chain(own)
+        .chain(set.map_or(&[][..], MetricSet::own))
         .map(|metric| {
             let better = match metric.direction {
                 Direction::Higher => "higher",

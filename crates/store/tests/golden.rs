@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{METHODOLOGY_VERSION, SEED, header, trial_done, trial_start};
+use plimsoll_core::plan::Operation;
 use plimsoll_core::readings::Reading;
 use plimsoll_core::record::{EncodedHistogram, OperationRecord, Pacing, TableCheck};
 use plimsoll_store::event::{
@@ -33,7 +34,7 @@ fn golden(format: u32) -> PathBuf {
 fn step_done() -> StepDone {
     StepDone {
         step: "l.i0".into(),
-        primary: "insert".into(),
+        primary: Operation::Insert,
         elapsed_ns: 2_000_000_000,
         operations: vec![OperationRecord {
             kind: "insert".into(),

@@ -20,9 +20,7 @@ use plimsoll_core::plan::{InsertBenchmark, Plan, Step};
 use plimsoll_core::record::OperationRecord;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::SqlSession;
-use plimsoll_load::{
-    Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, decode, run_step,
-};
+use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, run_step};
 use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
 
 /// Runs `test` on a MySQL, a MariaDB and a PostgreSQL, as far as they are here.
@@ -111,7 +109,7 @@ fn run_disturbed(
             operation.kind
         );
         assert_eq!(
-            decode(&operation.service).unwrap().len(),
+            operation.service.decode().unwrap().len(),
             operation.ok,
             "{}: {}",
             step.name,

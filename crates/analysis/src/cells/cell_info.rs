@@ -156,7 +156,7 @@ pub(crate) fn mark_incomparable(infos: &mut [CellInfo]) {
             }
             (own, of_base) => own == of_base,
         };
-        info.other_machine = machines::difference(base, info);
+        info.other_machine = machines::difference(&base.machine, &info.machine);
         info.caveat = if is_same {
             None
         } else {

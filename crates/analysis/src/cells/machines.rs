@@ -2,36 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::units::GIB;
-
-use crate::cells::cell_info::CellInfo;
+use plimsoll_core::units::BYTES_PER_GIB;
 
 /// Facts of an environment that make a machine another one.
 const IDENTITY: [&str; 3] = ["cpu_model", "cpus_online", "memory_bytes"];
 
-/// The facts that tell a machine from others.
-pub(crate) fn identity(facts: &BTreeMap<String, String>) -> BTreeMap<&'static str, String> {
+/// What tells a machine from others, by name; empty where it is not known.
+pub(crate) type Identity = BTreeMap<&'static str, String>;
+
+/// The machine that has these facts of an environment.
+pub(crate) fn identity(facts: &BTreeMap<String, String>) -> Identity {
     let known = |name: &&'static str| {
         Some((*name, facts.get(*name)?)).filter(|(_, value)| !value.starts_with("unavailable"))
     };
     let text = |(name, value): (&'static str, &String)| match (name, value.parse::<f64>()) {
-        // It differs by a little from one start of a machine to the next.
-        ("memory_bytes", Ok(bytes)) => ("memory", format!("{:.0} GiB", bytes / GIB as f64)),
+        // Memory differs by a little from one start of a machine to the next.
+        ("memory_bytes", Ok(bytes)) => ("memory", format!("{:.0} GiB", bytes / BYTES_PER_GIB)),
         _ => (name, value.clone()),
     };
     IDENTITY.iter().filter_map(known).map(text).collect()
 }
 
-/// What differs between the machines of two cells, where both are known.
-pub(crate) fn difference(a: &CellInfo, b: &CellInfo) -> Option<String> {
+/// What differs between two machines, where both are known.
+pub(crate) fn difference(a: &Identity, b: &Identity) -> Option<String> {
     let differs = |(name, value): (&&str, &String)| {
-        let other = b.machine.get(*name).filter(|other| *other != value)?;
+        let other = b.get(*name).filter(|other| *other != value)?;
         Some(format!(
             "{} {value} against {other}",
             name.replace('_', " ")
         ))
     };
-    let parts: Vec<String> = a.machine.iter().filter_map(differs).collect();
+    let parts: Vec<String> = a.iter().filter_map(differs).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

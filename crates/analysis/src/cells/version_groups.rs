@@ -7,13 +7,13 @@ use plimsoll_core::name::natural_cmp;
 use plimsoll_core::rocksdb_report::is_in_tables;
 
 use crate::cells::cell_info::CellInfo;
-use crate::metrics::Metric;
+use crate::metrics::{Metric, MetricSet};
 use crate::runs::status::Status;
+use crate::steps::classic_columns::{absolute_cells, relative_cells};
 use crate::steps::classic_table::ClassicCell;
 use crate::steps::outcome::Outcome;
 use crate::steps::published::{PublishedRow, PublishedTable, Section};
 use crate::steps::step_view::StepView;
-use crate::steps::summary::{absolute_cells, relative_cells};
 
 /// Cells of one config and shape, set side by side as versions.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,7 +151,7 @@ fn in_tables<'a>(steps: &[&'a StepView]) -> Vec<&'a StepView> {
     steps
         .iter()
         .copied()
-        .filter(|step| step.is_of_rocksdb() && is_in_tables(&step.name))
+        .filter(|step| step.set == MetricSet::Keys && is_in_tables(&step.name))
         .collect()
 }
 

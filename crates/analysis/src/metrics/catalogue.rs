@@ -4,12 +4,13 @@
 //! "op" is the step's operation: an inserted row in `l.i0`, `l.i1`, `l.i2`; an indexed row in
 //! `l.x`; a query in `q` steps.
 
+use plimsoll_core::plan::Operation;
 use plimsoll_core::readings::HostReading;
+use plimsoll_core::units::{BYTES_PER_GIB, BYTES_PER_KIB, BYTES_PER_MIB};
 
-use super::facts::{GIB, KIB, MIB};
-use super::latencies::Clock::{Lag, Response, Service};
 use super::metric::Formula::{Computed, Quantile};
 use super::metric::{Metric, metric_set};
+use crate::latencies::Clock::{Lag, Response, Service};
 
 metric_set! {
     set CATALOGUE;
@@ -34,7 +35,7 @@ metric_set! {
         "bytes read / seconds / 2^20",
         "/proc/diskstats",
         "storage read throughput",
-        Computed(|facts| Ok(facts.per_second(HostReading::DiskReadBytes)? / MIB));
+        Computed(|facts| Ok(facts.per_second(HostReading::DiskReadBytes)? / BYTES_PER_MIB));
     WPS = "wps", "writes/s", Neutral, 1,
         "writes completed / seconds",
         "/proc/diskstats",
@@ -44,7 +45,7 @@ metric_set! {
         "bytes written / seconds / 2^20",
         "/proc/diskstats",
         "storage write throughput",
-        Computed(|facts| Ok(facts.per_second(HostReading::DiskWriteBytes)? / MIB));
+        Computed(|facts| Ok(facts.per_second(HostReading::DiskWriteBytes)? / BYTES_PER_MIB));
     RPQ = "rpq", "reads/op", Lower, 3,
         "rps / op rate",
         "/proc/diskstats",
@@ -54,7 +55,7 @@ metric_set! {
         "KiB read per second / op rate",
         "/proc/diskstats",
         "KiB read from storage per operation",
-        Computed(|facts| facts.per_operation(facts.per_second(HostReading::DiskReadBytes)? / KIB));
+        Computed(|facts| facts.per_operation(facts.per_second(HostReading::DiskReadBytes)? / BYTES_PER_KIB));
     WPI = "wpi", "writes/insert", Lower, 3,
         "wps / ips, also in q steps",
         "/proc/diskstats",
@@ -64,7 +65,7 @@ metric_set! {
         "KiB written per second / ips, also in q steps",
         "/proc/diskstats",
         "KiB written to storage per inserted row: write amplification shows here",
-        Computed(|facts| facts.per_insert(facts.per_second(HostReading::DiskWriteBytes)? / KIB));
+        Computed(|facts| facts.per_insert(facts.per_second(HostReading::DiskWriteBytes)? / BYTES_PER_KIB));
     CSPS = "csps", "switches/s", Neutral, 0,
         "context switches / seconds",
         "/proc/stat ctxt",
@@ -89,17 +90,17 @@ metric_set! {
         "bytes of the database / 2^30",
         "engine",
         "size of tables and indexes at the end of the step",
-        Computed(|facts| Ok(facts.reading(HostReading::Database)? / GIB));
+        Computed(|facts| Ok(facts.reading(HostReading::Database)? / BYTES_PER_GIB));
     DBGB2 = "dbgb2", "GiB", Lower, 1,
         "bytes of the data directory / 2^30",
         "data directory",
         "size of everything in the data directory at the end of the step",
-        Computed(|facts| Ok(facts.reading(HostReading::DataDir)? / GIB));
+        Computed(|facts| Ok(facts.reading(HostReading::DataDir)? / BYTES_PER_GIB));
     RSS = "rss", "GiB", Lower, 1,
         "largest resident memory during the step / 2^30, shared memory and files once",
         "/proc/PID/status",
         "resident memory of the engine; an embedded engine shares it with the client",
-        Computed(|facts| Ok(facts.reading(HostReading::RssMax)? / GIB));
+        Computed(|facts| Ok(facts.reading(HostReading::RssMax)? / BYTES_PER_GIB));
     MAXOP = "maxop", "s", Lower, 3,
         "largest service time of an insert in l steps, of a query in q steps",
         "load loop",
@@ -124,7 +125,7 @@ metric_set! {
         "sum over clients of rows deleted / that client's active seconds",
         "load loop",
         "delete rate; equals the insert rate when the delete keeps up",
-        Computed(|facts| facts.rate("delete", |client| client.rows));
+        Computed(|facts| facts.rate(Operation::Delete, |client| client.rows));
     SERVER_CPU_US_PER_OP = "server_cpu_us_per_op", "us/op", Lower, 2,
         "CPU of the server's process tree / ops",
         "process CPU clock",

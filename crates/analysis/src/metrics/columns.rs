@@ -1,8 +1,8 @@
 //! The columns of a step's table of metrics.
 
 use super::{
-    CATALOGUE, CLASSIC_COLUMNS, CLIENT_CPU_US_PER_OP, CPUPQ, INDEX_S, Metric,
-    PROCESS_CPU_US_PER_OP, SERVER_CPU_US_PER_OP, imported, rocksdb, sysbench,
+    CLIENT_CPU_US_PER_OP, CPUPQ, INDEX_S, Metric, MetricSet, PROCESS_CPU_US_PER_OP,
+    SERVER_CPU_US_PER_OP, imported,
 };
 use crate::steps::step_view::StepView;
 
@@ -24,13 +24,7 @@ pub fn is_turned(columns: &[&Metric]) -> bool {
 
 /// All metrics that a step has, in the order of its tables.
 pub fn step_metrics(step: &StepView) -> &'static [&'static Metric] {
-    if step.test.is_some() {
-        sysbench::METRICS
-    } else if step.is_of_rocksdb() {
-        rocksdb::METRICS
-    } else {
-        CATALOGUE
-    }
+    step.set.metrics()
 }
 
 /// The seconds of index creation where there is one, then the field's own columns in their order,
@@ -40,12 +34,9 @@ pub fn step_columns(step: &StepView) -> Vec<&'static Metric> {
         let mut outcomes = step.outcomes.iter();
         outcomes.any(|outcome| outcome.number(metric).is_some())
     };
-    let of_set = |columns: &[&'static Metric]| columns.iter().copied().filter(has_value).collect();
-    if step.test.is_some() {
-        return of_set(&sysbench::COLUMNS);
-    }
-    if step.is_of_rocksdb() {
-        return of_set(&rocksdb::COLUMNS);
+    let columns = step.set.columns().iter().copied();
+    if step.set != MetricSet::Classic {
+        return columns.filter(has_value).collect();
     }
     // Native results have every metric, if only with the reason why there is no value; imported
     // ones have what is in their files.
@@ -55,8 +46,9 @@ pub fn step_columns(step: &StepView) -> Vec<&'static Metric> {
     };
     let mut outcomes = step.outcomes.iter();
     let has_measures = outcomes.any(|outcome| !outcome.measures.is_empty());
-    let mut columns = Vec::from(CLASSIC_COLUMNS);
-    columns.retain(|metric| !has_measures || is_known(metric));
+    let mut columns: Vec<_> = columns
+        .filter(|metric| !has_measures || is_known(metric))
+        .collect();
     columns.extend(imported::METRICS.iter().filter(|metric| is_known(metric)));
     let behind = columns
         .iter()

@@ -1,6 +1,6 @@
 //! One finished step, as formulas see it: what was recorded, and the rates that others build on.
 
-use plimsoll_core::plan::{ALL_EVENTS, MULTIGET_KEYS, STATEMENT_NOTES};
+use plimsoll_core::plan::{Family, Operation, STATEMENT_NOTES};
 use plimsoll_core::readings::HostReading;
 use plimsoll_core::record::{ClientRecord, OperationRecord, TurnSums};
 use plimsoll_core::rocksdb_report;
@@ -8,16 +8,15 @@ use plimsoll_core::units::NS_PER_S;
 use plimsoll_store::event::StepDone;
 use plimsoll_store::{OperationSecond, Turn};
 
-use super::latencies::Latencies;
-use super::value::Answer;
-
-pub(super) const GIB: f64 = (1u64 << 30) as f64;
-pub(super) const MIB: f64 = (1u64 << 20) as f64;
-pub(super) const KIB: f64 = 1024.0;
+use super::MetricSet;
+use super::value::{Answer, Value};
+use crate::latencies::{Clock, Latencies};
 
 /// One finished step of one trial.
 pub(crate) struct Facts<'a> {
     pub done: &'a StepDone,
+    /// The metrics it has, and so what one of its operations is.
+    pub set: MetricSet,
     /// The operations per second, client and kind, or why they cannot be read.
     pub series: Result<&'a [OperationSecond], &'a str>,
     /// The turns of a step by slices, those for warming up left out; empty for every other step.
@@ -36,31 +35,21 @@ pub(super) fn ratio(value: f64, by: f64, nothing: &str) -> Answer {
 
 /// Whether one operation of this kind counts as the rows it touched, and not as one.
 pub(crate) fn counts_rows(kind: &str) -> bool {
-    matches!(kind, "insert" | "delete" | "index")
+    [Operation::Insert, Operation::Delete, Operation::Index]
+        .iter()
+        .any(|operation| *operation == *kind)
 }
 
 impl<'a> Facts<'a> {
-    pub fn new(
-        done: &'a StepDone,
-        series: Result<&'a [OperationSecond], &'a str>,
-        turns: &'a [Turn],
-    ) -> Self {
-        let mut facts = Self {
-            series,
-            turns,
-            ..Self::of_events(done)
-        };
-        facts.latencies = Latencies::decode(facts.primary());
-        facts
-    }
-
     /// Without histograms and series: what is read from every campaign of a store must be cheap.
-    pub(super) fn of_events(done: &'a StepDone) -> Self {
+    pub(super) fn of_events(family: Family, done: &'a StepDone) -> Self {
+        const UNREAD: &str = "it was not read";
         Self {
             done,
-            series: Err("it was not read"),
+            set: MetricSet::of(family, done.primary),
+            series: Err(UNREAD),
             turns: &[],
-            latencies: Latencies::unread(),
+            latencies: Latencies::missing(UNREAD),
         }
     }
 
@@ -69,7 +58,7 @@ impl<'a> Facts<'a> {
         note.ok_or_else(|| nothing.to_owned())
     }
 
-    pub(super) fn operation(&self, kind: &str) -> Option<&OperationRecord> {
+    pub(super) fn operation(&self, kind: Operation) -> Option<&OperationRecord> {
         self.done
             .operations
             .iter()
@@ -77,7 +66,7 @@ impl<'a> Facts<'a> {
     }
 
     pub(super) fn primary(&self) -> Result<&OperationRecord, String> {
-        self.operation(&self.done.primary)
+        self.operation(self.done.primary)
             .ok_or_else(|| format!("the step recorded no {}", self.done.primary))
     }
 
@@ -93,7 +82,7 @@ impl<'a> Facts<'a> {
         )
     }
 
-    pub(super) fn clients(&self, kind: &str) -> impl Iterator<Item = &ClientRecord> {
+    pub(super) fn clients(&self, kind: Operation) -> impl Iterator<Item = &ClientRecord> {
         self.done
             .clients
             .iter()
@@ -103,7 +92,7 @@ impl<'a> Facts<'a> {
     /// The sum over clients of what each did by its own active time. Zero where the step has no
     /// such operation. By slices the step's own operation has the rate of the turns, as verdicts
     /// have: the clients' time has turns for warming up in it.
-    pub(super) fn rate(&self, kind: &str, done: fn(&ClientRecord) -> u64) -> Answer {
+    pub(super) fn rate(&self, kind: Operation, done: fn(&ClientRecord) -> u64) -> Answer {
         let whole = self.rate_of_clients(kind, done)?;
         if kind != self.done.primary || self.turns.is_empty() {
             return Ok(whole);
@@ -119,7 +108,7 @@ impl<'a> Facts<'a> {
 
     /// Operations per second over all turns: of each worker the ratio of its sums, and the sum of
     /// these.
-    pub(super) fn rate_of_turns(&self, kind: &str) -> Answer {
+    pub(super) fn rate_of_turns(&self, kind: Operation) -> Answer {
         let by_worker: Vec<TurnSums> = self
             .clients(kind)
             .filter_map(|client| client.turns)
@@ -150,7 +139,11 @@ impl<'a> Facts<'a> {
         self.turns.iter().map(of).sum::<u64>() as f64
     }
 
-    pub(super) fn rate_of_clients(&self, kind: &str, done: fn(&ClientRecord) -> u64) -> Answer {
+    pub(super) fn rate_of_clients(
+        &self,
+        kind: Operation,
+        done: fn(&ClientRecord) -> u64,
+    ) -> Answer {
         if self.clients(kind).next().is_none()
             && self
                 .operation(kind)
@@ -171,10 +164,6 @@ impl<'a> Facts<'a> {
             })
     }
 
-    pub(super) fn is_of_rocksdb(&self) -> bool {
-        rocksdb_report::OPERATIONS.contains(&self.done.primary.as_str())
-    }
-
     pub(super) fn is_of_db_bench(&self) -> bool {
         self.done
             .notes
@@ -189,6 +178,11 @@ impl<'a> Facts<'a> {
             .sum()
     }
 
+    pub(super) fn counted_statements(&self) -> Answer {
+        self.statements()
+            .ok_or_else(|| "the step counted no statements".to_owned())
+    }
+
     /// Rows that one scan looks at.
     pub(super) fn scan_rows(&self) -> Answer {
         self.note("rows_per_scan", "the step scans no table")
@@ -197,29 +191,44 @@ impl<'a> Facts<'a> {
     /// Operations of the step, as metrics per operation count them.
     pub(super) fn operations(&self) -> Answer {
         let primary = self.primary()?;
-        Ok(match (self.statements(), self.scan_rows()) {
-            (Some(_), Ok(rows)) => primary.ok as f64 * rows / 1e3,
-            (Some(statements), Err(_)) => statements,
-            (None, _) if self.is_of_rocksdb() => primary.ok as f64 * self.keys_per_operation(),
-            (None, _) if counts_rows(&primary.kind) => primary.rows as f64,
-            (None, _) => primary.ok as f64,
-        })
+        let done = primary.ok as f64;
+        match self.set {
+            MetricSet::Statements => match self.scan_rows() {
+                // A scan is one statement: what it costs is told per thousand rows.
+                Ok(rows) => Ok(done * rows / 1e3),
+                Err(_) => self.counted_statements(),
+            },
+            MetricSet::Keys => Ok(done * self.keys_per_operation()),
+            MetricSet::Classic if counts_rows(&primary.kind) => Ok(primary.rows as f64),
+            MetricSet::Classic => Ok(done),
+        }
     }
 
     /// The rate of the step's operation.
     pub(super) fn operation_rate(&self) -> Answer {
-        match self.done.primary.as_str() {
-            primary @ ("transaction" | "scan" | ALL_EVENTS) if self.statements().is_some() => {
+        let primary = self.done.primary;
+        match (self.set, primary) {
+            (MetricSet::Statements, _) => {
                 let done = self.primary()?.ok as f64;
-                Ok(self.rate(primary, |client| client.ok)?
+                Ok(self.operations_per_s()?
                     * ratio(self.operations()?, done, "no operation was done")?)
             }
-            "insert" | "index" => self.inserted_or_indexed_per_s(),
-            "query" | "scan" => self.rate(&self.done.primary, |client| client.ok),
-            primary if self.is_of_rocksdb() => {
-                Ok(self.rate(primary, |client| client.ok)? * self.keys_per_operation())
+            (MetricSet::Keys, _) => Ok(self.operations_per_s()? * self.keys_per_operation()),
+            (MetricSet::Classic, Operation::Insert | Operation::Index) => {
+                self.inserted_or_indexed_per_s()
             }
-            other => Err(format!("the rate of {other} is not defined")),
+            (MetricSet::Classic, Operation::Query | Operation::Scan) => self.operations_per_s(),
+            (MetricSet::Classic, other) => Err(format!("the rate of {other} is not defined")),
+        }
+    }
+
+    /// Microseconds at a quantile of the step's operation, 1 is the longest; the least that they may
+    /// be, if operations were never sent.
+    pub(super) fn quantile_us(&self, clock: Clock, quantile: f64) -> Value {
+        let at = self.latencies.at_ns(clock, quantile);
+        Value {
+            is_lower_bound: at.as_ref().is_ok_and(|(_, is_lower_bound)| *is_lower_bound),
+            ..Value::from(at.map(|(ns, _)| ns as f64 / 1e3))
         }
     }
 
@@ -237,11 +246,7 @@ impl<'a> Facts<'a> {
 
     /// Keys that an operation asks for or writes; of a range only the one that it begins at.
     pub(super) fn keys_per_operation(&self) -> f64 {
-        if self.done.primary == "multiget" {
-            f64::from(MULTIGET_KEYS)
-        } else {
-            1.0
-        }
+        f64::from(self.done.primary.keys())
     }
 
     pub(super) fn printed(&self, name: &str) -> Option<f64> {

@@ -1,15 +1,16 @@
 //! The formulas that take more than a line; the catalogue names them.
 
+use plimsoll_core::plan::Operation;
 use plimsoll_core::readings::HostReading;
 use plimsoll_core::record::Pacing;
 use plimsoll_core::rocksdb_report;
 use plimsoll_core::rocksdb_stats::PRINTED_STALL_PCT;
-use plimsoll_core::units::NS_PER_S;
+use plimsoll_core::units::{BYTES_PER_MIB, NS_PER_S};
 use plimsoll_store::Turn;
 
-use super::facts::{Facts, MIB, counts_rows, ratio};
+use super::facts::{Facts, counts_rows, ratio};
 use super::value::Answer;
-use crate::runs::histogram;
+use crate::latencies::{Clock, Latencies};
 
 /// Fewer seconds than this give no percentile of per-second rates.
 const LEAST_SECONDS: usize = 10;
@@ -17,27 +18,27 @@ const LEAST_SECONDS: usize = 10;
 impl Facts<'_> {
     /// Scans of a scan step, queries of every other.
     pub(super) fn queries_per_s(&self) -> Answer {
-        let kind = match self.done.primary.as_str() {
-            "scan" => "scan",
-            _ => "query",
+        let kind = match self.done.primary {
+            Operation::Scan => Operation::Scan,
+            _ => Operation::Query,
         };
         self.rate(kind, |client| client.ok)
     }
 
     pub(super) fn operations_per_s(&self) -> Answer {
-        self.rate(&self.done.primary, |client| client.ok)
+        self.rate(self.done.primary, |client| client.ok)
     }
 
     pub(super) fn reads_per_s(&self) -> Answer {
-        if self.done.primary == "put" {
+        if self.done.primary == Operation::Put {
             return Err("the step reads nothing".to_owned());
         }
         self.operation_rate()
     }
 
     pub(super) fn writes_per_s(&self) -> Answer {
-        if self.operation("put").is_some() {
-            return self.rate("put", |client| client.ok);
+        if self.operation(Operation::Put).is_some() {
+            return self.rate(Operation::Put, |client| client.ok);
         }
         Err(if self.is_of_db_bench() {
             "db_bench does not report the writes that run during reads".to_owned()
@@ -72,13 +73,13 @@ impl Facts<'_> {
 
     /// In the index step the original looks at the inserts before it.
     pub(super) fn longest_operation_s(&self) -> Answer {
-        if self.done.primary != "index" {
-            return Ok(self.latencies.longest_service_ns()? / NS_PER_S);
+        if self.done.primary != Operation::Index {
+            return longest_s(&self.latencies);
         }
         let inserts = self
-            .operation("insert")
+            .operation(Operation::Insert)
             .ok_or("the step recorded no insert")?;
-        Ok(histogram::decode(&inserts.service)?.max() as f64 / NS_PER_S)
+        longest_s(&Latencies::of(std::iter::once(inserts)))
     }
 
     /// Bytes of keys and values that the step's own operations wrote or found.
@@ -86,11 +87,11 @@ impl Facts<'_> {
         let nothing = "the step did not note the bytes of its operations";
         let bytes = self.note("operation_bytes", nothing)?;
         let per_operation = ratio(bytes, self.primary()?.ok as f64, "no operation was done")?;
-        Ok(self.operations_per_s()? * per_operation / MIB)
+        Ok(self.operations_per_s()? * per_operation / BYTES_PER_MIB)
     }
 
     pub(super) fn found_ratio(&self) -> Answer {
-        let nothing = if self.done.primary == "put" {
+        let nothing = if self.done.primary == Operation::Put {
             "the step reads nothing"
         } else {
             "the step did not note what it found"
@@ -139,8 +140,8 @@ impl Facts<'_> {
     }
 
     pub(super) fn inserted_or_indexed_per_s(&self) -> Answer {
-        if self.done.primary != "index" {
-            return self.rate("insert", |client| client.rows);
+        if self.done.primary != Operation::Index {
+            return self.rate(Operation::Insert, |client| client.rows);
         }
         // Index creation is one statement per table: rows by the time from the first one's start to
         // the last one's end.
@@ -152,11 +153,17 @@ impl Facts<'_> {
     }
 
     pub(super) fn index_creation_s(&self) -> Answer {
-        if self.done.primary != "index" {
+        if self.done.primary != Operation::Index {
             return Err("the step creates no index".to_owned());
         }
-        let from_ns = self.clients("index").map(|client| client.from_ns).min();
-        let to_ns = self.clients("index").map(|client| client.to_ns).max();
+        let from_ns = self
+            .clients(Operation::Index)
+            .map(|client| client.from_ns)
+            .min();
+        let to_ns = self
+            .clients(Operation::Index)
+            .map(|client| client.to_ns)
+            .max();
         let creation_ns = match (from_ns, to_ns) {
             (Some(from_ns), Some(to_ns)) => to_ns.saturating_sub(from_ns),
             _ => self.done.elapsed_ns,
@@ -166,8 +173,8 @@ impl Facts<'_> {
 
     pub(super) fn statements_per_s(&self) -> Answer {
         let transactions = self.primary()?.ok as f64;
-        let statements = self.statements().ok_or("the step counted no statements")?;
-        Ok(self.rate(&self.done.primary, |client| client.ok)?
+        let statements = self.counted_statements()?;
+        Ok(self.rate(self.done.primary, |client| client.ok)?
             * ratio(statements, transactions, "no operation was done")?)
     }
 
@@ -205,8 +212,8 @@ impl Facts<'_> {
     /// Percentile of the per-second rates, by the original's rule: in descending order, the
     /// round(n/100 x seconds)-th.
     pub(super) fn rate_percentile(&self, percent: usize) -> Answer {
-        let kind = self.done.primary.as_str();
-        if matches!(kind, "index" | "scan") {
+        let kind = self.done.primary;
+        if matches!(kind, Operation::Index | Operation::Scan) {
             return Err(format!(
                 "one {kind} takes many seconds: it has no per-second rate"
             ));
@@ -230,8 +237,12 @@ impl Facts<'_> {
             .iter()
             .filter(|row| row.kind == kind && seconds.contains(&u64::from(row.second)))
         {
-            rates[(u64::from(row.second) - seconds.start) as usize] +=
-                if counts_rows(kind) { row.rows } else { row.ok };
+            rates[(u64::from(row.second) - seconds.start) as usize] += if counts_rows(kind.as_str())
+            {
+                row.rows
+            } else {
+                row.ok
+            };
         }
         if rates.len() < LEAST_SECONDS {
             return Err(format!(
@@ -295,13 +306,17 @@ impl Facts<'_> {
 
     pub(super) fn wait_share(&self) -> Answer {
         let writers = || {
-            self.done
-                .operations
-                .iter()
-                .filter(|operation| matches!(operation.kind.as_str(), "insert" | "delete"))
+            self.done.operations.iter().filter(|record| {
+                record.kind == Operation::Insert || record.kind == Operation::Delete
+            })
         };
         let wait_ns: u64 = writers().map(|writer| writer.wait_ns).sum();
         let worker_ns: u64 = writers().map(|writer| writer.worker_ns).sum();
         ratio(wait_ns as f64, worker_ns as f64, "the step has no writers")
     }
+}
+
+fn longest_s(latencies: &Latencies) -> Answer {
+    let (longest_ns, _) = latencies.at_ns(Clock::Service, 1.0)?;
+    Ok(longest_ns as f64 / NS_PER_S)
 }

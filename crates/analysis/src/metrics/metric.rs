@@ -1,8 +1,8 @@
 //! What a metric is: its name, its words, and the formula that computes it.
 
 use super::facts::Facts;
-use super::latencies::Clock;
 use super::value::Answer;
+use crate::latencies::Clock;
 
 /// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,16 +6,18 @@ pub mod columns;
 pub(crate) mod facts;
 mod formulas;
 pub mod imported;
-mod latencies;
 pub(crate) mod measure;
 mod metric;
 pub mod ratio;
 pub mod rocksdb;
+mod set;
 pub mod sysbench;
+mod together;
 pub mod value;
 
 pub use catalogue::*;
 pub use metric::{Direction, Metric};
+pub use set::MetricSet;
 
 /// Every metric that a native step can have; some names are there once per kind of benchmark.
 pub fn native() -> impl Iterator<Item = &'static Metric> {

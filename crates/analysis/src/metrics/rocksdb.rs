@@ -5,9 +5,9 @@
 use plimsoll_core::readings::HostReading;
 
 use super::catalogue::*;
-use super::latencies::Clock::Service;
 use super::metric::Formula::{Computed, Quantile};
 use super::metric::{Metric, metric_set};
+use crate::latencies::Clock::Service;
 
 metric_set! {
     set METRICS, own OWN;

@@ -3,12 +3,12 @@
 //! "op" is a statement, `BEGIN` and `COMMIT` included; in `scan` it is a thousand rows looked at.
 
 use plimsoll_core::readings::HostReading;
+use plimsoll_core::units::BYTES_PER_KIB;
 
 use super::catalogue::*;
-use super::facts::KIB;
-use super::latencies::Clock::Service;
 use super::metric::Formula::{Computed, Quantile};
 use super::metric::{Metric, metric_set};
+use crate::latencies::Clock::Service;
 
 metric_set! {
     set METRICS, own OWN;
@@ -49,7 +49,7 @@ metric_set! {
         "KiB written per second / op rate",
         "/proc/diskstats",
         "KiB written to storage per operation",
-        Computed(|facts| facts.per_operation(facts.per_second(HostReading::DiskWriteBytes)? / KIB));
+        Computed(|facts| facts.per_operation(facts.per_second(HostReading::DiskWriteBytes)? / BYTES_PER_KIB));
     CSPS;
     CPUPS;
     CSPQ;

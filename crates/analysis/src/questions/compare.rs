@@ -123,7 +123,8 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
             .all(|step| step.outcomes[cell].blocks_used <= 1)
     };
     let mut notes: Vec<String> = a.0.notes.iter().chain(&b.0.notes).cloned().collect();
-    if let Some(difference) = machines::difference(&a.0.cells[a.1], &b.0.cells[b.1]) {
+    if let Some(difference) = machines::difference(&a.0.cells[a.1].machine, &b.0.cells[b.1].machine)
+    {
         notes.push(format!(
             "‡ a and b ran on different machines ({difference}): a ratio compares the machines too."
         ));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::engines::ENGINES;
-use plimsoll_core::plan::Step;
+use plimsoll_core::plan::{Operation, Step};
 use plimsoll_core::record::OperationRecord;
 use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, Leakage, STEAL_LIMIT};
 use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
@@ -12,7 +12,6 @@ use plimsoll_store::{
     CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord, Turn,
 };
 
-use crate::metrics::facts::Facts;
 use crate::metrics::measure::measure;
 use crate::metrics::value::Measure;
 use crate::metrics::{self, Metric};
@@ -151,11 +150,12 @@ impl<'a> Run<'a> {
             .host_series(&step.name)
             .map_err(|error| unreadable(&error));
         let turns = record.turns(&step.name).unwrap_or_default();
-        let measures = measure(&Facts::new(
+        let measures = measure(
+            step.family(),
             done,
             series.as_deref().map_err(String::as_str),
             &turns,
-        ));
+        );
         let (status, reason) = judge(done, &measures, &turns);
         let run = Self::missing(step, 0, record.number, String::new());
         Self {
@@ -231,7 +231,7 @@ pub(crate) fn judge(
         .reduce(|steal, foreign| format!("{steal}; {foreign}"));
     match done.sla_missed {
         Some(share) => {
-            let who = if done.primary == "query" {
+            let who = if done.primary == Operation::Query {
                 "background writers"
             } else {
                 "clients"

@@ -1,5 +1,6 @@
 //! What changed from second to second, thinned to what a screen can show.
 
+use itertools::Itertools;
 use plimsoll_core::plan::Operation;
 use plimsoll_store::OperationSecond;
 
@@ -51,122 +52,130 @@ enum Reduce {
     Max,
 }
 
+/// Kinds of operations that have charts, in the order of the page.
+const KINDS: [Operation; 8] = [
+    Operation::Query,
+    Operation::Transaction,
+    Operation::Get,
+    Operation::MultiGet,
+    Operation::Range,
+    Operation::Put,
+    Operation::Insert,
+    Operation::Delete,
+];
+
+/// A column of the host's series.
+struct HostColumn {
+    title: &'static str,
+    unit: &'static str,
+    column: &'static str,
+    divisor: f64,
+}
+
+const fn host(title: &'static str, unit: &'static str, column: &'static str) -> HostColumn {
+    HostColumn {
+        title,
+        unit,
+        column,
+        divisor: 1.0,
+    }
+}
+
+const fn host_mib(title: &'static str, column: &'static str) -> HostColumn {
+    HostColumn {
+        divisor: KIB_PER_MIB,
+        ..host(title, "MiB/s", column)
+    }
+}
+
+const KIB_PER_MIB: f64 = 1024.0;
+const PERCENT: &str = "% of all CPUs";
+
+/// What of the host has charts, behind those of the operations.
+const HOST: [HostColumn; 6] = [
+    host("host CPU busy", PERCENT, "cpu_busy_pct"),
+    host_mib("storage writes", "write_kib"),
+    host_mib("storage reads", "read_kib"),
+    host("context switches", "switches/s", "context_switches"),
+    host("CPU stolen by other guests", PERCENT, "steal_pct"),
+    host("resident memory", "MiB", "rss_mib"),
+];
+
 /// Charts of one step from one run per cell.
 pub(crate) fn charts(runs: &[Option<&Run<'_>>]) -> Vec<Chart> {
-    let mut charts = Vec::new();
-    let mut kinds = vec![
-        "query",
-        "transaction",
-        "get",
-        "multiget",
-        "range",
-        "put",
-        "insert",
-        "delete",
-    ];
-    for run in runs.iter().flatten().filter(|run| {
-        run.done
-            .is_some_and(|done| done.primary == Operation::Event)
-    }) {
-        let events = run
-            .operations
-            .iter()
-            .map(|operation| operation.kind.as_str());
-        kinds.extend(
-            events
-                .filter(|event| !kinds.contains(event))
-                .collect::<Vec<_>>(),
-        );
-    }
-    for kind in kinds {
-        let has_many = |run: &&Run<'_>| {
-            run.operations
-                .iter()
-                .any(|operation| operation.kind == kind && operation.ok > 1)
-        };
-        // A single operation has neither a rate nor a course.
-        if !runs.iter().flatten().any(has_many) {
-            continue;
-        }
-        let unit = match kind {
-            "transaction" => "transactions/s",
-            "query" => "queries/s",
-            "get" | "multiget" | "range" => "reads/s",
-            "put" => "writes/s",
-            _ if counts_rows(kind) => "rows/s",
-            _ => "events/s",
-        };
-        charts.extend(chart(
-            format!("{kind} rate"),
-            unit,
-            Reduce::Mean,
-            runs,
-            |run| Some(rates_by_second(run, kind)?.into_iter().map(Some).collect()),
-        ));
-        let longest_ms = |run: &Run<'_>, pick: fn(&OperationSecond) -> u64| {
-            let maxima = per_second(run, kind, |max: &mut f64, row| {
-                *max = max.max(pick(row) as f64 / 1e6)
-            })?;
-            // No operation ended in that second: there is no longest one.
-            Some(
-                maxima
-                    .into_iter()
-                    .map(|max| (max > 0.0).then_some(max))
-                    .collect::<Vec<_>>(),
-            )
-        };
-        charts.extend(chart(
-            format!("longest {kind} service time"),
+    let of_operations = kinds(runs)
+        .into_iter()
+        .flat_map(|kind| operation_charts(kind, runs));
+    let of_host = HOST.iter().filter_map(|column| host_chart(column, runs));
+    of_operations.chain(of_host).collect()
+}
+
+/// Those that any run did more than once: a single operation has neither a rate nor a course.
+/// Events of workload files follow the operations that every plan knows.
+fn kinds<'a>(runs: &[Option<&Run<'a>>]) -> Vec<&'a str> {
+    let runs = || runs.iter().flatten();
+    let drawn = runs()
+        .filter(|run| run.step.operation == Operation::Event)
+        .flat_map(|run| run.operations)
+        .map(|operation| operation.kind.as_str());
+    let known: Vec<&'a str> = KINDS.into_iter().map(Operation::as_str).collect();
+    let has_many = |kind: &&str| {
+        let mut operations = runs().flat_map(|run| run.operations);
+        operations.any(|operation| operation.kind == *kind && operation.ok > 1)
+    };
+    known
+        .into_iter()
+        .chain(drawn)
+        .unique()
+        .filter(has_many)
+        .collect()
+}
+
+/// The rate of a kind of operation, and its longest times.
+fn operation_charts(kind: &str, runs: &[Option<&Run<'_>>]) -> impl Iterator<Item = Chart> {
+    let rate = chart(
+        format!("{kind} rate"),
+        rate_unit(kind),
+        Reduce::Mean,
+        runs,
+        |run| Some(rates_by_second(run, kind)?.into_iter().map(Some).collect()),
+    );
+    let longest = |time: &str, pick: fn(&OperationSecond) -> u64| {
+        chart(
+            format!("longest {kind} {time} time"),
             "ms",
             Reduce::Max,
             runs,
-            |run| longest_ms(run, |row| row.service_max_ns),
-        ));
-        charts.extend(chart(
-            format!("longest {kind} response time"),
-            "ms",
-            Reduce::Max,
-            runs,
-            |run| longest_ms(run, |row| row.response_max_ns),
-        ));
+            |run| longest_ms(run, kind, pick),
+        )
+    };
+    let service = longest("service", |row| row.service_max_ns);
+    let response = longest("response", |row| row.response_max_ns);
+    [rate, service, response].into_iter().flatten()
+}
+
+fn rate_unit(kind: &str) -> &'static str {
+    match KINDS.into_iter().find(|operation| *operation == *kind) {
+        Some(Operation::Transaction) => "transactions/s",
+        Some(Operation::Query) => "queries/s",
+        Some(Operation::Get | Operation::MultiGet | Operation::Range) => "reads/s",
+        Some(Operation::Put) => "writes/s",
+        _ if counts_rows(kind) => "rows/s",
+        _ => "events/s",
     }
-    charts.extend(host_chart(
-        "host CPU busy",
-        "% of all CPUs",
-        "cpu_busy_pct",
-        1.0,
-        runs,
-    ));
-    charts.extend(host_chart(
-        "storage writes",
-        "MiB/s",
-        "write_kib",
-        1024.0,
-        runs,
-    ));
-    charts.extend(host_chart(
-        "storage reads",
-        "MiB/s",
-        "read_kib",
-        1024.0,
-        runs,
-    ));
-    charts.extend(host_chart(
-        "context switches",
-        "switches/s",
-        "context_switches",
-        1.0,
-        runs,
-    ));
-    charts.extend(host_chart(
-        "CPU stolen by other guests",
-        "% of all CPUs",
-        "steal_pct",
-        1.0,
-        runs,
-    ));
-    charts.extend(host_chart("resident memory", "MiB", "rss_mib", 1.0, runs));
-    charts
+}
+
+/// Per second the longest time in ms; none where no operation ended.
+fn longest_ms(
+    run: &Run<'_>,
+    kind: &str,
+    pick: fn(&OperationSecond) -> u64,
+) -> Option<Vec<Option<f64>>> {
+    let maxima = per_second(run, kind, |max: &mut f64, row| {
+        *max = max.max(pick(row) as f64 / 1e6)
+    })?;
+    let seconds = maxima.into_iter();
+    Some(seconds.map(|max| (max > 0.0).then_some(max)).collect())
 }
 
 /// Operations of a kind in each second, or the rows of one that counts rows.
@@ -200,18 +209,12 @@ fn per_second(
 }
 
 /// A column of the host's series; a chart of nothing but zeros says less than no chart.
-fn host_chart(
-    title: &str,
-    unit: &'static str,
-    column: &str,
-    divisor: f64,
-    runs: &[Option<&Run<'_>>],
-) -> Option<Chart> {
-    let chart = chart(title.to_owned(), unit, Reduce::Mean, runs, |run| {
+fn host_chart(of: &HostColumn, runs: &[Option<&Run<'_>>]) -> Option<Chart> {
+    let chart = chart(of.title.to_owned(), of.unit, Reduce::Mean, runs, |run| {
         let host = run.host.as_ref().ok()?;
         let values: Vec<Option<f64>> = host
-            .column(column)?
-            .map(|value| value.map(|value| value / divisor))
+            .column(of.column)?
+            .map(|value| value.map(|value| value / of.divisor))
             .collect();
         let seconds: Vec<Option<f64>> = host.column("second")?.collect();
         // The row of second s tells what happened up to s; a late look leaves seconds out.

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::engines::{front_counters, is_level};
-use plimsoll_core::plan::ALL_EVENTS;
 use plimsoll_store::event::StepDone;
 
 use crate::metrics::facts::counts_rows;
@@ -88,7 +87,7 @@ pub(crate) fn operations(done: &StepDone) -> Option<f64> {
     let own = done
         .operations
         .iter()
-        .filter(|operation| [operation.kind.as_str(), ALL_EVENTS].contains(&done.primary.as_str()));
+        .filter(|operation| done.primary.counts(&operation.kind));
     // Of a sysbench test: per transaction, so that its statements can be seen.
     let count: u64 = own
         .map(|operation| {
@@ -242,6 +241,31 @@ mod tests {
                 "other12", "other13", "other14", "other15", "other16", "other17", "other18",
                 "other19"
             ]
+        );
+    }
+
+    #[test]
+    fn counters_of_a_workload_files_step_are_divided_by_its_events() {
+        use plimsoll_core::plan::Operation;
+        use plimsoll_core::record::OperationRecord;
+        let kind = |kind: &str, ok| OperationRecord {
+            kind: kind.to_owned(),
+            ok,
+            rows: ok,
+            ..OperationRecord::default()
+        };
+        let done = StepDone {
+            primary: Operation::Event,
+            operations: vec![kind("look", 30), kind("insert", 10)],
+            ..StepDone::default()
+        };
+        assert_eq!(operations(&done), Some(40.0));
+        assert_eq!(
+            operations(&StepDone {
+                primary: Operation::Insert,
+                ..done
+            }),
+            Some(10.0)
         );
     }
 }

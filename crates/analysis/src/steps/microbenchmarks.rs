@@ -1,16 +1,16 @@
 //! The tables of the microbenchmarks, in the published sections and order, and those of the ramp.
 
-use plimsoll_core::plan::TestGroup;
+use plimsoll_core::plan::{Family, TestGroup};
 
 use crate::classic::{Class, relative};
 use crate::metrics::ratio::divide_measures;
 use crate::metrics::value::at_least;
 use crate::metrics::{self, Direction, Metric, sysbench};
 use crate::runs::status::Status;
+use crate::steps::classic_columns::{absolute_column, cell, relative_column};
 use crate::steps::classic_table::ClassicCell;
 use crate::steps::outcome::Outcome;
 use crate::steps::step_view::StepView;
-use crate::steps::summary::{absolute_column, cell, relative_column};
 use crate::words::waiting;
 
 /// Microbenchmarks, or steps of a workload file: a row per test, a column per cell, in the
@@ -195,7 +195,7 @@ struct Words {
 
 impl Words {
     fn of(steps: &[&StepView]) -> Self {
-        let is_of_file = |step: &&StepView| step.test.is_some_and(|test| test.group.is_none());
+        let is_of_file = |step: &&StepView| step.family == Some(Family::File);
         Self {
             has_tests: !steps.iter().all(is_of_file),
             has_files: steps.iter().any(is_of_file),
@@ -395,7 +395,7 @@ pub(crate) fn ramps(steps: &[&StepView]) -> Vec<Ramp> {
                 levels,
             }
         });
-        let events = if levels[0].1.test.is_some_and(|test| test.group.is_none()) {
+        let events = if levels[0].1.family == Some(Family::File) {
             "events"
         } else {
             "transactions"

@@ -1,6 +1,7 @@
 //! What one step came to, over its blocks and beside the other cells.
 
 pub(crate) mod charts;
+pub(crate) mod classic_columns;
 pub(crate) mod classic_table;
 pub(crate) mod counters;
 pub(crate) mod latency;

@@ -129,7 +129,7 @@ pub(crate) fn outcome(
     let step = cell.step(name);
     let classic_rates = valued
         .iter()
-        .filter_map(|run| classic_rate(run.done?, run.number(rate.name)));
+        .filter_map(|run| classic_rate(run.step.family(), run.done?, run.number(rate.name)));
     let classic_rates: Vec<Value> = classic_rates.map(|rate| Value::from(Ok(rate))).collect();
     let mut operations = sum_operations(valued);
     operations.sort_by_key(|operation| step.is_none_or(|step| operation.kind != step.operation));

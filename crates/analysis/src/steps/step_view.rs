@@ -6,13 +6,13 @@ use plimsoll_core::plan::{
     Family, Operation, PublishedPosition, Step, TestGroup, TestName, published_position,
 };
 
-use crate::metrics::{self, Metric, rocksdb, sysbench};
+use crate::metrics::{self, Metric, MetricSet, rocksdb, sysbench};
 use crate::runs::attempts::Run;
 use crate::runs::cell_runs::CellRuns;
 use crate::runs::events::{EventRow, event_rows};
 use crate::steps::charts::{Chart, charts};
 use crate::steps::counters::{Counter, counters};
-use crate::steps::latency::{LatencyTable, ResponseTable, latency_tables, response_tables};
+use crate::steps::latency::{LatencyTable, ResponseTable, latency_tables};
 use crate::steps::outcome::{Outcome, outcome};
 use crate::steps::shapes::{LevelShape, shapes};
 use crate::words::describe::in_turns;
@@ -29,6 +29,10 @@ pub struct TestPlace {
     pub level: Option<u32>,
 }
 
+/// One operation of steps that count rows, in words.
+pub(crate) const INSERTED_ROW: &str = "inserted row";
+pub(crate) const INDEXED_ROW: &str = "indexed row";
+
 /// One step over all cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepView {
@@ -38,6 +42,10 @@ pub struct StepView {
     pub description: String,
     /// Clients of the step, in the first cell that has it.
     pub clients: u32,
+    /// The benchmark that it is a step of; none of ours for imported steps.
+    pub family: Option<Family>,
+    /// The metrics it has.
+    pub set: MetricSet,
     /// Of a sysbench test: its place in their tables.
     pub test: Option<TestPlace>,
     /// The metric of the throughput table: `ips` or `qps`.
@@ -63,9 +71,30 @@ pub struct StepView {
 }
 
 impl StepView {
-    /// Whether it is a step of RocksDB's benchmark, native.
-    pub fn is_of_rocksdb(&self) -> bool {
-        plimsoll_core::rocksdb_report::OPERATIONS.contains(&self.operation)
+    /// A step of none of our benchmarks that has no results yet.
+    pub(crate) fn bare(name: &str, rate: &'static Metric, operation: &'static str) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: String::new(),
+            clients: 0,
+            family: None,
+            set: MetricSet::Classic,
+            test: None,
+            rate,
+            operation,
+            outcomes: Vec::new(),
+            responses: Vec::new(),
+            latencies: Vec::new(),
+            events: Vec::new(),
+            charts: Vec::new(),
+            shapes: Vec::new(),
+            counters: Vec::new(),
+        }
+    }
+
+    /// Whether it is the step that creates indexes, imported or native.
+    pub fn makes_indexes(&self) -> bool {
+        self.operation == INDEXED_ROW
     }
 
     /// Seconds of waiting that the service times of a kind of operation in a cell do not have;
@@ -118,15 +147,18 @@ pub(crate) fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
         (_, Family::Rocksdb) => rocksdb::QPS,
         (_, Family::InsertBenchmark) => metrics::QPS,
     };
+    let (responses, latencies) = latency_tables(&valued);
     StepView {
         clients: step.clients,
+        family: Some(step.family()),
+        set: MetricSet::of(step.family(), step.operation),
         test: test_place(step),
         name: name.to_owned(),
         description: step.description() + &in_turns(cells[0].campaign, step),
         rate,
         operation: match step.operation {
-            Operation::Insert => "inserted row",
-            Operation::Index => "indexed row",
+            Operation::Insert => INSERTED_ROW,
+            Operation::Index => INDEXED_ROW,
             Operation::Scan if step.family() == Family::Sysbench => "thousand rows",
             Operation::Transaction | Operation::Event => "statement",
             other => other.as_str(),
@@ -136,8 +168,8 @@ pub(crate) fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
             .zip(&valued)
             .map(|(cell, valued)| outcome(name, rate, cell, valued))
             .collect(),
-        responses: response_tables(&valued),
-        latencies: latency_tables(&valued),
+        responses,
+        latencies,
         events: event_rows(step, &valued),
         charts: charts(&representative),
         shapes: shapes(&representative),

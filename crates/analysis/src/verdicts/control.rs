@@ -2,8 +2,8 @@
 
 use plimsoll_stats::Interval;
 
+use super::estimate::estimate;
 use super::finding::{Basis, Control, Estimate};
-use super::judge::estimate;
 use super::pairs::pairs;
 use crate::metrics::Metric;
 use crate::runs::cell_runs::CellRuns;

@@ -2,12 +2,12 @@
 
 use crate::metrics::{Direction, Metric};
 use plimsoll_stats::{
-    EXACT_PAIRS, Looks, Policy, RESAMPLES, Screen, Verdict, bca, benjamini_hochberg, blocks_needed,
-    blocks_to_decide, clustered, hodges_lehmann, paired_p, seed_of, signed_rank_interval,
+    Looks, Policy, Screen, Verdict, benjamini_hochberg, blocks_needed, blocks_to_decide,
 };
 use plimsoll_store::{CampaignRecord, CampaignState};
 
 use super::control::{CONTROL_LEVEL, control};
+use super::estimate::estimate;
 use super::finding::{ALPHA, Basis, Call, Control, Estimate, Finding, Findings, MARGIN};
 use super::measured::metrics_of;
 use super::pairs::{Pairs, basis, last_disturbance, pairs};
@@ -222,56 +222,6 @@ fn dots(pairs: &Pairs) -> Vec<f64> {
     let all = pairs.all();
     let every = all.len().div_ceil(DOTS).max(1);
     all.iter().step_by(every).map(|ratio| ratio.exp()).collect()
-}
-
-/// The estimate of pairs with an interval of that level, where there are enough pairs for one.
-pub(crate) fn estimate(basis: Basis, pairs: &Pairs, level: f64) -> Option<Estimate> {
-    let as_ratios = |interval: plimsoll_stats::Interval| (interval.low.exp(), interval.high.exp());
-    let all = pairs.all();
-    let centre = hodges_lehmann(&all)?;
-    let plain = Estimate {
-        ratio: centre.exp(),
-        interval: None,
-        level,
-        starts: all.len(),
-        pairs: all.len(),
-        p: None,
-    };
-    Some(match basis {
-        Basis::Screen => plain,
-        Basis::Blocks => {
-            let interval = if all.len() <= EXACT_PAIRS {
-                signed_rank_interval(&all, level)
-            } else {
-                bca(
-                    &all,
-                    |sample| hodges_lehmann(sample).unwrap_or(centre),
-                    level,
-                    RESAMPLES,
-                    seed_of(&all),
-                )
-            };
-            Estimate {
-                interval: interval.map(as_ratios),
-                p: Some(paired_p(&all, seed_of(&all))),
-                ..plain
-            }
-        }
-        Basis::Slices => match clustered(&pairs.starts, level) {
-            Some(found) => Estimate {
-                ratio: found.estimate.exp(),
-                interval: Some(as_ratios(found.interval)),
-                level,
-                starts: found.starts,
-                pairs: found.pairs,
-                p: Some(found.p),
-            },
-            None => Estimate {
-                starts: pairs.starts.len(),
-                ..plain
-            },
-        },
-    })
 }
 
 /// Corrects for the family and gives the verdicts.

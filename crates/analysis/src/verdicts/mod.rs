@@ -4,18 +4,23 @@
 //! runs -> pairs -> estimates -> control, family -> verdicts -> words
 //! ```
 
+mod changes;
 mod control;
+mod estimate;
 mod finding;
 mod judge;
 mod lines;
 mod measured;
 pub(crate) mod pairs;
 mod power;
+mod rules;
 mod spreads;
 mod stopping;
 mod validity;
 mod why;
 
+pub use changes::Change;
+pub(crate) use changes::changes;
 pub use finding::{Basis, Call, Control, Estimate, Finding, Findings};
 pub(crate) use judge::{Experiment, find};
 pub(crate) use lines::change_with_interval;
@@ -29,5 +34,4 @@ pub use plimsoll_stats::{Verdict, as_percent};
 pub use power::{Power, StepPower, power_of_blocks};
 pub(crate) use spreads::{Spreads, machine};
 pub use stopping::{is_decided, is_look};
-pub(crate) use why::changes;
-pub use why::{Change, Explanation, SettingChange, explain};
+pub use why::{Explanation, SettingChange, explain};

@@ -73,7 +73,7 @@ fn add_starts(starts: &mut Starts, campaign: &CampaignRecord) {
             .iter()
             .rfind(|trial| trial.number == scheduled.number && trial.is_complete());
         for done in used.into_iter().flat_map(TrialRecord::steps_done) {
-            let measures = measure_cheaply(done, &metrics);
+            let measures = measure_cheaply(cell.workload.family(), done, &metrics);
             if judge(done, &measures, &[]).0 != Status::Ok {
                 continue;
             }

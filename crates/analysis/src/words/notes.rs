@@ -5,10 +5,11 @@ use plimsoll_core::suggest::first_few;
 use plimsoll_core::toolchain::Caveat;
 
 use crate::cells::cell_info::CellInfo;
+use crate::metrics::MetricSet;
 use crate::runs::status::Status;
+use crate::steps::classic_columns::without_base;
 use crate::steps::outcome::Outcome;
 use crate::steps::step_view::StepView;
-use crate::steps::summary::without_base;
 use crate::verdicts::Basis;
 use crate::view::View;
 use crate::words::rocksdb_notes::rocksdb_notes;
@@ -135,10 +136,11 @@ fn closed_loops(view: &View) -> Option<String> {
     if !tables.any(|table| !table.is_open_loop) {
         return None;
     }
-    let note = if view.steps.iter().any(|step| step.test.is_some()) {
+    let has = |set: MetricSet| view.steps.iter().any(|step| step.set == set);
+    let note = if has(MetricSet::Statements) {
         "Closed loops have no schedule and so no response time: their service time does not show \
         what waiting callers would have seen."
-    } else if view.steps.iter().any(StepView::is_of_rocksdb) {
+    } else if has(MetricSet::Keys) {
         "Closed loops have no schedule and so no response time: their service time does not show \
         what waiting callers would have seen. The background writes follow a schedule and show \
         both."

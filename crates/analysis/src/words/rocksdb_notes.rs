@@ -3,8 +3,8 @@
 use plimsoll_core::db_bench::WARNING;
 use plimsoll_core::rocksdb_report::DRIVEN_BY_DB_BENCH;
 
-use crate::cells::cell_info::CellInfo;
-use crate::metrics::rocksdb;
+use crate::cells::settings::NotAsAsked;
+use crate::metrics::{MetricSet, rocksdb};
 use crate::steps::outcome::Outcome;
 use crate::steps::step_view::StepView;
 use crate::view::View;
@@ -13,85 +13,10 @@ use crate::view::View;
 const LEAST_FOUND: f64 = 0.999;
 
 pub(crate) fn rocksdb_notes(view: &View) -> Vec<String> {
-    let steps = || view.steps.iter().filter(|step| step.is_of_rocksdb());
-    let mut notes = Vec::new();
-    // What a version does not know is a hidden difference between versions.
-    let is_native = steps().next().is_some();
-    for ignored in view
-        .settings
-        .not_as_asked
-        .iter()
-        .filter(|of| is_native && of.found.is_err())
-    {
-        let cells: Vec<&str> = ignored
-            .cells
-            .iter()
-            .map(|cell| view.cells[*cell].label.as_str())
-            .collect();
-        let why = ignored
-            .found
-            .as_ref()
-            .err()
-            .map_or(String::new(), |reason| format!(": {reason}"));
-        let asked = if ignored.asked.is_empty() {
-            String::new()
-        } else {
-            format!(" = {}", ignored.asked)
-        };
-        notes.push(format!(
-            "IGNORED by {}: {}{asked}{why}. Cells that do not ignore it run with other options.",
-            cells.join(", "),
-            ignored.name
-        ));
-    }
-    let warned = |cell: &CellInfo| {
-        cell.build_options
-            .iter()
-            .find_map(|option| option.strip_prefix(WARNING).map(str::to_owned))
-    };
-    for cell in &view.cells {
-        if let Some(warning) = warned(cell) {
-            notes.push(format!(
-                "{}: {warning}: such numbers are not those of a release.",
-                cell.label
-            ));
-        }
-    }
-    let outcomes = || {
-        steps().flat_map(|step| {
-            view.cells
-                .iter()
-                .zip(&step.outcomes)
-                .map(move |(cell, outcome)| (step, cell, outcome))
-        })
-    };
-    let telling = |what: &dyn Fn(&Outcome) -> bool| -> Vec<String> {
-        outcomes()
-            .filter(|(_, _, outcome)| what(outcome))
-            .map(|(step, cell, _): (&StepView, _, _)| format!("{} of {}", step.name, cell.label))
-            .collect()
-    };
-    let driven: Vec<&str> = view
-        .cells
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| {
-            steps().any(|step| step.outcomes[*i].notes.contains_key(DRIVEN_BY_DB_BENCH))
-        })
-        .map(|(_, cell)| cell.label.as_str())
-        .collect();
-    if !driven.is_empty() {
-        let mixed = if driven.len() < view.cells.len() {
-            " A ratio with the other cells compares the drivers too."
-        } else {
-            ""
-        };
-        notes.push(format!(
-            "Load and numbers by db_bench: {}.{mixed}",
-            driven.join(", ")
-        ));
-    }
-    let lost = telling(&|outcome| {
+    let mut notes = ignored_options(view);
+    notes.extend(build_warnings(view));
+    notes.extend(driven_by_db_bench(view));
+    let lost = places(view, |outcome| {
         outcome
             .number(rocksdb::FOUND_RATIO)
             .is_some_and(|ratio| ratio < LEAST_FOUND)
@@ -102,7 +27,9 @@ pub(crate) fn rocksdb_notes(view: &View) -> Vec<String> {
             lost.join(", ")
         ));
     }
-    let unwaited = telling(&|outcome| outcome.notes.get("wait_is_complete") == Some(&0.0));
+    let unwaited = places(view, |outcome| {
+        outcome.notes.get("wait_is_complete") == Some(&0.0)
+    });
     if !unwaited.is_empty() {
         notes.push(format!(
             "The wait for compaction ended before compaction did: {}. What was left is in no \
@@ -111,4 +38,78 @@ pub(crate) fn rocksdb_notes(view: &View) -> Vec<String> {
         ));
     }
     notes
+}
+
+fn steps(view: &View) -> impl Iterator<Item = &StepView> {
+    view.steps.iter().filter(|step| step.set == MetricSet::Keys)
+}
+
+/// What a version does not know is a hidden difference between versions.
+fn ignored_options(view: &View) -> Vec<String> {
+    let is_native = steps(view).next().is_some();
+    let not_as_asked = view.settings.not_as_asked.iter();
+    let ignored = not_as_asked.filter_map(|of| Some((of, of.found.as_ref().err()?)));
+    let note = |(ignored, reason): (&NotAsAsked, &String)| {
+        let cells = ignored.cells.iter();
+        let cells: Vec<&str> = cells.map(|cell| view.cells[*cell].label.as_str()).collect();
+        let asked = if ignored.asked.is_empty() {
+            String::new()
+        } else {
+            format!(" = {}", ignored.asked)
+        };
+        format!(
+            "IGNORED by {}: {}{asked}: {reason}. Cells that do not ignore it run with other \
+            options.",
+            cells.join(", "),
+            ignored.name
+        )
+    };
+    ignored.filter(|_| is_native).map(note).collect()
+}
+
+/// What db_bench warns of, such as assertions in a build.
+fn build_warnings(view: &View) -> impl Iterator<Item = String> {
+    view.cells.iter().filter_map(|cell| {
+        let mut options = cell.build_options.iter();
+        let warning = options.find_map(|option| option.strip_prefix(WARNING))?;
+        Some(format!(
+            "{}: {warning}: such numbers are not those of a release.",
+            cell.label
+        ))
+    })
+}
+
+fn driven_by_db_bench(view: &View) -> Option<String> {
+    let is_driven = |cell: usize| {
+        steps(view).any(|step| step.outcomes[cell].notes.contains_key(DRIVEN_BY_DB_BENCH))
+    };
+    let cells = view.cells.iter().enumerate();
+    let driven: Vec<&str> = cells
+        .filter(|(i, _)| is_driven(*i))
+        .map(|(_, cell)| cell.label.as_str())
+        .collect();
+    let mixed = if driven.len() < view.cells.len() {
+        " A ratio with the other cells compares the drivers too."
+    } else {
+        ""
+    };
+    (!driven.is_empty()).then(|| {
+        format!(
+            "Load and numbers by db_bench: {}.{mixed}",
+            driven.join(", ")
+        )
+    })
+}
+
+/// `STEP of CELL` for each outcome that has this.
+fn places(view: &View, has_this: impl Fn(&Outcome) -> bool) -> Vec<String> {
+    let has_this = &has_this;
+    steps(view)
+        .flat_map(|step| {
+            let outcomes = view.cells.iter().zip(&step.outcomes);
+            outcomes
+                .filter(|(_, outcome)| has_this(outcome))
+                .map(move |(cell, _)| format!("{} of {}", step.name, cell.label))
+        })
+        .collect()
 }

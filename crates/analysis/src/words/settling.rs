@@ -23,7 +23,7 @@ pub(crate) fn unsettled_steps(label: &str, cell: &CellRuns<'_>) -> Option<String
             Some(format!(
                 "{}, {}",
                 run.step.name,
-                course(&rates_by_second(run, &run.done?.primary)?)?
+                course(&rates_by_second(run, run.done?.primary.as_str())?)?
             ))
         })
         .collect();

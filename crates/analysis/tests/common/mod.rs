@@ -9,10 +9,7 @@ pub mod servers;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use plimsoll_core::histogram::empty;
 use plimsoll_core::plan::{Ends, Operation, Plan, Step};
 use plimsoll_core::readings::{HostReading, Reading, Readings};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing, TableCheck};
@@ -42,15 +39,11 @@ pub fn plan_text(configs: &[&str], duration_s: u64, extra: &str) -> String {
 }
 
 pub fn histogram(values_ns: impl IntoIterator<Item = (u64, u64)>) -> EncodedHistogram {
-    let mut histogram = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
+    let mut histogram = empty::<u64>();
     for (value_ns, count) in values_ns {
         histogram.record_n(value_ns, count).unwrap();
     }
-    let mut bytes = Vec::new();
-    V2DeflateSerializer::new()
-        .serialize(&histogram, &mut bytes)
-        .unwrap();
-    EncodedHistogram(STANDARD.encode(bytes))
+    EncodedHistogram::of(&histogram)
 }
 
 /// A campaign's folder while it is made.
@@ -397,7 +390,7 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
     let to_ns = (seconds * 1e9) as u64;
     let mut done = StepDone {
         step: plan.name.clone(),
-        primary: plan.operation.into(),
+        primary: plan.operation,
         elapsed_ns: to_ns,
         ..Default::default()
     };

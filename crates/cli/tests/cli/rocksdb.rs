@@ -155,7 +155,7 @@ fn both_styles_run_the_sequence_and_find_every_key() {
                     .find(|operation| operation.kind == kind)
                     .unwrap()
             };
-            let primary = operation(&done.primary);
+            let primary = operation(done.primary.as_str());
             assert!(primary.ok > 0 && primary.failed == 0, "{step}");
             match done.primary.as_str() {
                 "get" => assert_eq!(primary.rows, primary.ok, "{step}"),

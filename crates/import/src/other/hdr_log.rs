@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
+use plimsoll_core::histogram::{EncodedHistogram, HistogramError};
 
 use crate::text::{Read, ReadError, end, lines, number, text};
 
@@ -46,7 +44,6 @@ pub fn is_hdr_log(head: &str) -> bool {
 /// Reads a log and adds its intervals up.
 pub fn read(bytes: &[u8]) -> Read<HdrLog> {
     let all = text(bytes);
-    let mut deserializer = Deserializer::new();
     let mut sums: BTreeMap<String, Histogram<u64>> = BTreeMap::new();
     let (mut from, mut until) = (f64::INFINITY, f64::NEG_INFINITY);
     for (n, line) in lines(&all) {
@@ -69,15 +66,9 @@ pub fn read(bytes: &[u8]) -> Read<HdrLog> {
         };
         let (start, length) = (number(start, n)?, number(length, n)?);
         (from, until) = (from.min(start), until.max(start + length));
-        let payload = STANDARD
-            .decode(payload.trim())
-            .map_err(|_| ReadError::new(n, "its histogram is not base64"))?;
-        let histogram: Histogram<u64> =
-            deserializer
-                .deserialize(&mut payload.as_slice())
-                .map_err(|error| {
-                    ReadError::new(n, format!("its histogram cannot be read: {error:?}"))
-                })?;
+        let histogram = EncodedHistogram(payload.trim().to_owned())
+            .decode()
+            .map_err(|error| ReadError::new(n, problem(error)))?;
         let sum = sums.entry(tag.to_owned()).or_insert_with(|| {
             let mut sum = Histogram::new(3).expect("3 digits are allowed");
             sum.auto(true);
@@ -110,20 +101,21 @@ pub fn read(bytes: &[u8]) -> Read<HdrLog> {
     })
 }
 
+fn problem(error: HistogramError) -> String {
+    match error {
+        HistogramError::Text(_) => "its histogram is not base64".to_owned(),
+        HistogramError::Bytes(why) => format!("its histogram cannot be read: {why}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-
     use super::*;
 
     fn encoded(values_ns: impl Iterator<Item = u64>) -> String {
         let mut histogram: Histogram<u64> = Histogram::new(3).unwrap();
         values_ns.for_each(|value| histogram.record(value).unwrap());
-        let mut bytes = Vec::new();
-        V2DeflateSerializer::new()
-            .serialize(&histogram, &mut bytes)
-            .unwrap();
-        STANDARD.encode(bytes)
+        EncodedHistogram::of(&histogram).0
     }
 
     #[test]

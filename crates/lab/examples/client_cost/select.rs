@@ -10,7 +10,7 @@ use plimsoll_engine::{Prepared, SqlSession};
 use plimsoll_host::{Collector, Proc};
 use plimsoll_load::{
     Arrival, Control, Ended, Failure, MonotonicClock, Next, Outcome, Progress, StepOptions,
-    StepOutputs, Stop, Task, Worker, decode, run_step,
+    StepOutputs, Stop, Task, Worker, run_step,
 };
 use plimsoll_workload::SharedServer;
 use serde::Serialize;
@@ -131,7 +131,7 @@ impl Selects {
         };
         let pacing = match (&operation.pacing, &operation.lag) {
             (Some(pacing), Some(lag)) => {
-                let lag = decode(lag)?;
+                let lag = lag.decode()?;
                 let late_us = |quantile| lag.value_at_quantile(quantile) as f64 / 1e3;
                 Some(Pacing {
                     achieved_of_target: pacing.achieved_per_s / pacing.target_per_s,

@@ -11,13 +11,13 @@ use plimsoll_core::plan::{
     Ends, KEY_BYTES, KvStep, KvWork, MULTIGET_KEYS, Operation, RANGE_KEYS, Step, VALUE_BYTES, Work,
 };
 use plimsoll_core::readings::{CpuShare, HostReading, Reading, Readings};
-use plimsoll_core::record::{ClientRecord, OperationRecord};
+use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord};
 use plimsoll_core::rocksdb_report::{DRIVEN_BY_DB_BENCH, LOGICAL_BYTES, PRINTED};
 use plimsoll_core::units::{NS_PER_S, format_grouped};
 use plimsoll_engine::DrainAction;
 use plimsoll_engine::rocksdb::db_bench::{DbBench, DbBenchProcess, Job, Progress};
 use plimsoll_host::{ChildUsage, Collector, EngineUnderLoad, Proc, child_usage};
-use plimsoll_load::{Command, histogram_of_ranges};
+use plimsoll_load::Command;
 use plimsoll_store::event::{Event, ServerReady, StepDone};
 use plimsoll_store::layout::series_dir;
 use plimsoll_store::series::{OperationSecond, host_path, operations_path, write_operations};
@@ -237,7 +237,7 @@ fn run_step(trial: &mut Trial<'_>, driver: &Driver, step: &Step) -> Result<StepD
     };
     Ok(StepDone {
         step: step.name.clone(),
-        primary: operation.kind.clone(),
+        primary: step.operation,
         elapsed_ns,
         operations: vec![operation],
         clients: vec![client],
@@ -527,7 +527,10 @@ fn operation(output: &Output, kind: Operation, elapsed_ns: u64) -> OperationReco
         } else {
             elapsed_ns
         },
-        service: histogram_of_ranges(&ranges, output.max_us.map_or(0, |us| (us * 1000.0) as u64)),
+        service: EncodedHistogram::of_ranges(
+            &ranges,
+            output.max_us.map_or(0, |us| (us * 1000.0) as u64),
+        ),
         ..OperationRecord::default()
     }
 }

@@ -9,9 +9,9 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriter, Tag};
 use hdrhistogram::{Counter, Histogram};
 
 use super::StepError;
-use super::outcome::Totals;
-use crate::histogram;
+use super::outcome::{Totals, add};
 use crate::intervals::ServiceAndResponse;
+use plimsoll_core::histogram;
 
 /// The histogram log, and the sums of what is written to it.
 pub(super) struct Log<'a, 'b, W: Write> {
@@ -30,11 +30,11 @@ impl<W: Write> Log<'_, '_, W> {
     ) -> Result<(), StepError> {
         for (&kind, pair) in pairs {
             let total = self.totals.entry(kind).or_insert_with(Totals::new);
-            histogram::add(&mut total.service, &pair.service);
+            add(&mut total.service, &pair.service);
             self.write(kind, "service", at, length, &pair.service)?;
             if let Some(response) = &pair.response {
                 let total = self.totals.entry(kind).or_insert_with(Totals::new);
-                histogram::add(
+                add(
                     total.response.get_or_insert_with(histogram::empty),
                     response,
                 );

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use plimsoll_core::record::{ClientRecord, OperationRecord};
+use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord};
 
 use super::pacing::{Paced, account};
 use super::{Ended, SecondRow, StepOutcome};
 use crate::arrival::{Arrival, Due};
-use crate::histogram;
 use crate::recorder::{KindRecord, Second};
 use crate::worker::{Failure, Stop};
+use plimsoll_core::histogram;
 
 /// What must be known about a task after the task itself has moved to its thread.
 pub(crate) struct TaskInfo {
@@ -278,20 +278,20 @@ impl OutcomeBuilder<'_> {
         let unsuccessful = sum(workers.iter().map(|worker| &worker.record.unsuccessful));
         if let Some(unsent) = self.unsent.get(&kind) {
             operation.unsent = unsent.len();
-            operation.unsent_response = Some(histogram::encode(unsent));
+            operation.unsent_response = Some(EncodedHistogram::of(unsent));
             // They are as late as they have waited.
             lag.get_or_insert_with(histogram::empty)
                 .add(unsent)
                 .expect("all histograms have the same bounds");
         }
-        operation.lag = lag.as_ref().map(histogram::encode);
-        operation.unsuccessful = unsuccessful.as_ref().map(histogram::encode);
+        operation.lag = lag.as_ref().map(EncodedHistogram::of);
+        operation.unsuccessful = unsuccessful.as_ref().map(EncodedHistogram::of);
         let none = histogram::empty();
         let totals = self.totals.get(&kind);
-        operation.service = histogram::encode(totals.map_or(&none, |total| &total.service));
+        operation.service = EncodedHistogram::of(totals.map_or(&none, |total| &total.service));
         operation.response = totals
             .and_then(|total| total.response.as_ref())
-            .map(histogram::encode);
+            .map(EncodedHistogram::of);
     }
 }
 
@@ -361,7 +361,7 @@ impl KindOfWorker<'_> {
 fn sum<'a>(histograms: impl Iterator<Item = &'a Option<Histogram<u32>>>) -> Option<Histogram<u64>> {
     let mut total: Option<Histogram<u64>> = None;
     for histogram in histograms.flatten() {
-        histogram::add(total.get_or_insert_with(histogram::empty), histogram);
+        add(total.get_or_insert_with(histogram::empty), histogram);
     }
     total
 }
@@ -374,5 +374,12 @@ fn add_record(operation: &mut OperationRecord, record: &KindRecord) {
     operation.wait_ns += record.wait_ns;
     for (class, count) in &record.errors {
         *operation.errors.entry((*class).to_owned()).or_default() += count;
+    }
+}
+
+/// Adds the values of an interval to a total.
+pub(super) fn add(total: &mut Histogram<u64>, interval: &Histogram<u32>) {
+    for value in interval.iter_recorded() {
+        total.saturating_record_n(value.value_iterated_to(), value.count_at_value().into());
     }
 }

@@ -10,11 +10,11 @@ mod sysbench;
 pub(crate) mod sysbench_layout;
 mod sysbench_native;
 
+use plimsoll_core::plan;
 use plimsoll_store::CampaignRecord;
-use plimsoll_store::imported::Family;
+use plimsoll_store::imported;
 
 use plimsoll_analysis::selection::{Candidate, choose, find};
-use plimsoll_analysis::view::StepView;
 use plimsoll_analysis::{AnalysisError, Options, analyse};
 
 /// A file to be written.
@@ -49,13 +49,12 @@ pub fn to_classic_files(
                 builds: names,
             },
         )?;
-        let tests = || view.steps.iter().filter_map(|step| step.test);
-        return Ok(match () {
+        return Ok(match view.steps.first().and_then(|step| step.family) {
             // No original runs a workload that the user wrote.
-            () if tests().any(|test| test.group.is_none()) => Vec::new(),
-            () if tests().next().is_some() => sysbench_native::export(&view),
-            () if view.steps.iter().any(StepView::is_of_rocksdb) => rocksdb_native::files(&view),
-            () => insert_benchmark::of_native(&view),
+            Some(plan::Family::File) => Vec::new(),
+            Some(plan::Family::Sysbench) => sysbench_native::export(&view),
+            Some(plan::Family::Rocksdb) => rocksdb_native::files(&view),
+            Some(plan::Family::InsertBenchmark) | None => insert_benchmark::of_native(&view),
         });
     };
     let candidates: Vec<Candidate> = imported
@@ -68,10 +67,10 @@ pub fn to_classic_files(
         .collect();
     let groups = groups(&candidates, options, imported.base)?;
     Ok(match imported.family {
-        Family::Sysbench => sysbench::files(imported, &groups.concat()),
-        Family::InsertBenchmark => insert_benchmark::of_imported(imported, &groups),
-        Family::Rocksdb => rocksdb::files(imported, &groups.concat()),
-        Family::Other => Vec::new(),
+        imported::Family::Sysbench => sysbench::files(imported, &groups.concat()),
+        imported::Family::InsertBenchmark => insert_benchmark::of_imported(imported, &groups),
+        imported::Family::Rocksdb => rocksdb::files(imported, &groups.concat()),
+        imported::Family::Other => Vec::new(),
     })
 }
 

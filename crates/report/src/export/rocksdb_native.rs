@@ -1,7 +1,7 @@
 //! What the scripts around db_bench would have left of a native run: `report.tsv` of each build,
 //! `summary.tsv`, tables over versions.
 
-use plimsoll_analysis::metrics::rocksdb;
+use plimsoll_analysis::metrics::{MetricSet, rocksdb};
 use plimsoll_core::rocksdb_report::{
     DRIVEN, DRIVEN_BY_DB_BENCH, FACTS, METRICS, MIXED, NATIVE, is_in_tables,
 };
@@ -30,7 +30,7 @@ pub(super) fn files(view: &View) -> Vec<ExportFile> {
     let steps: Vec<&StepView> = view
         .steps
         .iter()
-        .filter(|step| step.is_of_rocksdb())
+        .filter(|step| step.set == MetricSet::Keys)
         .collect();
     let has_groups = view.version_groups.len() > 1;
     let mut files = Vec::new();

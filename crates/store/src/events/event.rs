@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::plan::Operation;
 use plimsoll_core::readings::Readings;
 use plimsoll_core::record::{ClientRecord, OperationRecord, TableCheck};
 use serde::{Deserialize, Serialize};
@@ -106,7 +107,7 @@ pub struct StepDone {
     /// The step.
     pub step: String,
     /// The operation whose rate and latency stand for the step.
-    pub primary: String,
+    pub primary: Operation,
     /// From the common start of all workers to the end of the last.
     pub elapsed_ns: u64,
     /// Per kind of operation.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::plan::Operation;
 use plimsoll_core::readings::{Reading, Readings};
 use plimsoll_core::record::{
     ClientRecord, EncodedHistogram, OperationRecord, Pacing, TableCheck, TurnSums,
@@ -9,6 +10,7 @@ use plimsoll_core::record::{
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample;
 
 use crate::events::event::{
     Canary, DrainDone, DrainStep, Event, ServerCrashed, ServerReady, StepDone, StepFailed,
@@ -96,7 +98,7 @@ fn small_step_done() -> Event {
     };
     Event::StepDone(Box::new(StepDone {
         step: "l.i0".into(),
-        primary: "insert".into(),
+        primary: Operation::Insert,
         operations: vec![operation],
         host: Readings::from_iter([
             ("cpu_s".to_owned(), Reading::Ok(0.1)),
@@ -222,7 +224,11 @@ fn step_done() -> impl Strategy<Value = Event> {
     let lists = (vec(operation(), 0..3), vec(client, 0..3), vec(table, 0..3));
     (
         text(),
-        text(),
+        sample::select(vec![
+            Operation::Query,
+            Operation::Event,
+            Operation::MultiGet,
+        ]),
         any::<u64>(),
         lists,
         maps,

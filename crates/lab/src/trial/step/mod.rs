@@ -439,7 +439,7 @@ impl<'r, 't> StepRun<'r, 't> {
         }
         let done = StepDone {
             step: self.step.name.clone(),
-            primary: self.step.operation.into(),
+            primary: self.step.operation,
             elapsed_ns: outcome.elapsed_ns,
             sla_missed: worst_share(&outcome).filter(|&share| share < SLA_SHARE),
             notes,

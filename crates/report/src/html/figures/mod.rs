@@ -7,7 +7,7 @@ pub(crate) mod versions;
 
 use maud::{Markup, html};
 use plimsoll_analysis::metrics::rocksdb::WRITES_PER_S;
-use plimsoll_analysis::metrics::{Direction, INDEX_S, IPS, Metric, QPS};
+use plimsoll_analysis::metrics::{Direction, INDEX_S, IPS, Metric, MetricSet, QPS};
 
 use crate::html::numbers::{compact, decimal, time_ns};
 use crate::html::tables::dagger;
@@ -42,10 +42,10 @@ pub(crate) fn short(label: &str, most: usize) -> String {
 /// Throughput bars of a step; in read-write steps also the background rate with its target.
 pub(crate) fn bars(view: &View, step: &StepView) -> Markup {
     html! {
-        @if step.operation == "indexed row" { (bar_panel(view, step, INDEX_S, "seconds of index creation")) }
+        @if step.makes_indexes() { (bar_panel(view, step, INDEX_S, "seconds of index creation")) }
         (bar_panel(view, step, step.rate, step.rate.unit))
         @if step.rate.name == QPS.name && step.outcomes.iter().any(|outcome| outcome.target_per_s.is_some()) {
-            @if step.is_of_rocksdb() { (bar_panel(view, step, WRITES_PER_S, "writes/s in the background")) }
+            @if step.set == MetricSet::Keys { (bar_panel(view, step, WRITES_PER_S, "writes/s in the background")) }
             @else { (bar_panel(view, step, IPS, "rows/s inserted in the background")) }
         }
     }

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use crate::html::tables::cell_name;
 use plimsoll_analysis::view::{LevelShape, StepView, View};
+use plimsoll_core::units::BYTES_PER_MIB;
 
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 190.0;
@@ -12,7 +13,6 @@ const LEFT: f64 = 62.0;
 const RIGHT: f64 = 8.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 22.0;
-const MIB: f64 = 1_048_576.0;
 
 pub(crate) fn section(view: &View, step: &StepView) -> Markup {
     let total =
@@ -107,7 +107,7 @@ fn outlines(shape: &LevelShape) -> Vec<Vec<(usize, f64)>> {
 }
 
 fn size(bytes: f64) -> String {
-    match bytes / MIB {
+    match bytes / BYTES_PER_MIB {
         mib if mib >= 10_240.0 => format!("{:.0} GiB", mib / 1024.0),
         mib if mib >= 1024.0 => format!("{:.1} GiB", mib / 1024.0),
         mib if mib >= 10.0 || mib == 0.0 => format!("{mib:.0} MiB"),
@@ -165,7 +165,7 @@ mod tests {
             (1536.0, "1.5 GiB"),
             (16_384.0, "16 GiB"),
         ] {
-            assert_eq!(size(mib * MIB), text);
+            assert_eq!(size(mib * BYTES_PER_MIB), text);
         }
     }
 }

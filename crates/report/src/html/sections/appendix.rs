@@ -2,7 +2,7 @@
 //! licences.
 
 use maud::{Markup, html};
-use plimsoll_analysis::metrics::{CATALOGUE, Direction, sysbench};
+use plimsoll_analysis::metrics::{CATALOGUE, Direction, MetricSet};
 
 use super::{ran, settings};
 use crate::html::page::UPLOT_LICENSE;
@@ -98,7 +98,7 @@ fn methods(view: &View) -> Markup {
                     table.text {
                         thead { tr { th { "metric" } th { "unit" } th { "better" } th { "meaning" } th { "formula" } th { "source" } } }
                         tbody {
-                            @let own: &[_] = if view.steps.iter().any(|step| step.test.is_some()) { sysbench::OWN } else { &[] };
+                            @let own: &[_] = if view.steps.iter().any(|step| step.set == MetricSet::Statements) { MetricSet::Statements.own() } else { &[] };
                             @for metric in CATALOGUE.iter().chain(own) {
                                 tr {
                                     th { (metric.name) } td { (metric.unit) }

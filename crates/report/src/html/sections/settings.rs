@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use crate::html::numbers::decimal;
 use crate::html::tables::{cell_name, scrolling};
 use plimsoll_analysis::view::{NotAsAsked, OnlyIn, Setting, View};
+use plimsoll_core::units::{BYTES_PER_GIB, BYTES_PER_MIB};
 
 /// More differences between defaults than this are folded away.
 const MOST_OPEN: usize = 20;
@@ -125,11 +126,11 @@ fn with_size(name: &str, value: &str) -> String {
         .iter()
         .any(|word| name.contains(word));
     match value.trim_end_matches('B').parse::<f64>() {
-        Ok(bytes) if is_size && bytes >= 1_073_741_824.0 => {
-            format!("{value} ({} GiB)", decimal(bytes / 1_073_741_824.0, 2))
+        Ok(bytes) if is_size && bytes >= BYTES_PER_GIB => {
+            format!("{value} ({} GiB)", decimal(bytes / BYTES_PER_GIB, 2))
         }
-        Ok(bytes) if is_size && bytes >= 1_048_576.0 => {
-            format!("{value} ({} MiB)", decimal(bytes / 1_048_576.0, 2))
+        Ok(bytes) if is_size && bytes >= BYTES_PER_MIB => {
+            format!("{value} ({} MiB)", decimal(bytes / BYTES_PER_MIB, 2))
         }
         _ => value.to_owned(),
     }

@@ -1,11 +1,6 @@
-//! Histograms as the store keeps them: decoding, merging, and what tables and curves read from
-//! them.
+//! What formulas, tables and curves read from a histogram.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
-use plimsoll_core::record::EncodedHistogram;
 
 use crate::classic::response::BOUNDS_NS;
 
@@ -75,27 +70,8 @@ pub struct CurvePoint {
     pub value_ns: u64,
 }
 
-/// Decodes a histogram in nanoseconds.
-pub(crate) fn decode(encoded: &EncodedHistogram) -> Result<Histogram<u64>, String> {
-    let bytes = STANDARD
-        .decode(&encoded.0)
-        .map_err(|error| format!("its histogram is not base64: {error}"))?;
-    Deserializer::new()
-        .deserialize(&mut bytes.as_slice())
-        .map_err(|error| format!("its histogram cannot be decoded: {error}"))
-}
-
-/// Encodes a histogram as the store keeps it.
-pub(crate) fn encode(histogram: &Histogram<u64>) -> EncodedHistogram {
-    let mut bytes = Vec::new();
-    V2DeflateSerializer::new()
-        .serialize(histogram, &mut bytes)
-        .expect("writing to memory succeeds");
-    EncodedHistogram(STANDARD.encode(bytes))
-}
-
 /// Adds `from` to what is merged so far.
-pub(crate) fn merge(into: &mut Option<Histogram<u64>>, from: Histogram<u64>) {
+pub(super) fn merge(into: &mut Option<Histogram<u64>>, from: Histogram<u64>) {
     match into {
         None => {
             let mut first = from;
@@ -110,7 +86,7 @@ pub(crate) fn merge(into: &mut Option<Histogram<u64>>, from: Histogram<u64>) {
 }
 
 /// Counts in the ten classic buckets.
-pub(crate) fn bucket_counts(histogram: &Histogram<u64>) -> [u64; 10] {
+pub(super) fn bucket_counts(histogram: &Histogram<u64>) -> [u64; 10] {
     let mut counts = [0; 10];
     for step in histogram.iter_recorded() {
         // The smallest value of a histogram's slot: a bound itself belongs to the bucket it closes.
@@ -124,7 +100,7 @@ pub(crate) fn bucket_counts(histogram: &Histogram<u64>) -> [u64; 10] {
 /// Whether the value at a quantile is the least that it may be. `unsent`, which are in the
 /// histogram, may be longer than they are there: the value is known where enough of the others are
 /// at most as long.
-pub(crate) fn is_lower_bound(
+pub(super) fn is_lower_bound(
     histogram: &Histogram<u64>,
     unsent: Option<&Histogram<u64>>,
     quantile: f64,
@@ -142,7 +118,7 @@ pub(crate) fn is_lower_bound(
 
 /// The quantiles of the latency tables; `None` when nothing was recorded. `unsent` are in the
 /// histogram.
-pub(crate) fn quantiles(
+pub(super) fn quantiles(
     histogram: &Histogram<u64>,
     unsent: Option<&Histogram<u64>>,
 ) -> Option<Quantiles> {
@@ -165,7 +141,7 @@ pub(crate) fn quantiles(
 /// Points of a percentile curve: eight per decade of 1/(1-p), from p = 0 to the quantile that the
 /// count can still tell, or from which on `unsent`, which are in the histogram, leave lower bounds
 /// only.
-pub(crate) fn curve(
+pub(super) fn curve(
     histogram: &Histogram<u64>,
     unsent: Option<&Histogram<u64>>,
 ) -> Vec<CurvePoint> {
@@ -211,18 +187,6 @@ mod tests {
     fn unsent_operations_that_are_not_among_the_responses_are_no_panic() {
         let (responses, unsent) = (filled(&[(1_000, 1)]), filled(&[(900, 5)]));
         assert!(is_lower_bound(&responses, Some(&unsent), 0.5));
-    }
-
-    #[test]
-    fn decodes_what_the_recorder_writes() {
-        let histogram = filled(&[(120_000, 9), (40_000_000_000, 1)]);
-        assert_eq!(decode(&encode(&histogram)).unwrap(), histogram);
-        for broken in ["", "%%", "AAAA", "HISTFAAAAC14nJNpmSzMwMCgyAABzFCaEQBQCQ=="] {
-            assert!(
-                decode(&EncodedHistogram(broken.to_owned())).is_err(),
-                "{broken}"
-            );
-        }
     }
 
     #[test]
