@@ -7,9 +7,11 @@ use plimsoll_analysis::classic::response;
 use plimsoll_analysis::metrics::value::Measure;
 use plimsoll_analysis::verdicts::{Call, Control, Estimate, Finding};
 use plimsoll_analysis::view::{
-    Clock, CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable, Setting,
-    Settings, StepResult, StepView, View,
+    Clock, Counter, CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable,
+    Setting, Settings, StepResult, StepView, View,
 };
+
+type Object = Map<String, Value>;
 
 /// The version of the JSON forms.
 const FORMAT: u32 = 1;
@@ -76,7 +78,11 @@ pub fn to_json(view: &View) -> String {
                 Direction::Neutral => "neither",
             };
             json!({
-                "name": metric.name, "unit": metric.unit, "better": better, "formula": metric.formula, "source": metric.source,
+                "name": metric.name,
+                "unit": metric.unit,
+                "better": better,
+                "formula": metric.formula,
+                "source": metric.source,
                 "meaning": metric.meaning,
             })
         })
@@ -108,6 +114,10 @@ fn controls_json(view: &View) -> Value {
 }
 
 fn comparison_json(view: &View, finding: &Finding) -> Value {
+    let verdict = match finding.call {
+        Call::Screen(..) => Value::Null,
+        call => json!(call.word()),
+    };
     let mut value = json!({
         "cell": view.cells[finding.cell].label,
         "base": view.cells[finding.base].label,
@@ -115,7 +125,7 @@ fn comparison_json(view: &View, finding: &Finding) -> Value {
         "metric": finding.metric.name,
         "is_throughput": finding.is_throughput,
         "design": finding.basis.name(),
-        "verdict": match finding.call { Call::Screen(..) => Value::Null, call => json!(call.word()) },
+        "verdict": verdict,
         "reason": (!finding.reason.is_empty()).then_some(&finding.reason),
         "estimate": finding.estimate.map(|estimate| estimate_json(&estimate)),
         "p_adjusted": finding.p_adjusted,
@@ -177,9 +187,10 @@ fn campaign_json(view: &View, campaign: &plimsoll_analysis::view::CampaignInfo) 
 }
 
 fn result_json(view: &View, result: &StepResult) -> Value {
-    let sum = |count: fn(&plimsoll_analysis::view::OperationCount) -> u64| {
-        result.operations.iter().map(count).sum::<u64>()
-    };
+    let events = result.events.iter();
+    let events: Object = events
+        .map(|event| (event.kind.clone(), event_json(event)))
+        .collect();
     json!({
         "cell": view.cells[result.cell].label,
         "step": result.step,
@@ -189,10 +200,10 @@ fn result_json(view: &View, result: &StepResult) -> Value {
         "is_used": result.is_used,
         "status": result.status.name(),
         "reason": result.reason,
-        "attempts": sum(|operation| operation.attempts),
-        "ok": sum(|operation| operation.ok),
-        "retried": sum(|operation| operation.retried),
-        "failed": sum(|operation| operation.failed),
+        "attempts": result.sum(|operation| operation.attempts),
+        "ok": result.sum(|operation| operation.ok),
+        "retried": result.sum(|operation| operation.retried),
+        "failed": result.sum(|operation| operation.failed),
         "operations": result.operations.iter().map(|operation| (operation.kind.clone(), json!({
             "attempts": operation.attempts,
             "ok": operation.ok,
@@ -203,8 +214,8 @@ fn result_json(view: &View, result: &StepResult) -> Value {
             "errors": operation.errors,
             "statements": operation.statements,
             "excluded_wait_s": operation.wait_s,
-        }))).collect::<Map<String, Value>>(),
-        "events": result.events.iter().map(|event| (event.kind.clone(), event_json(event))).collect::<Map<String, Value>>(),
+        }))).collect::<Object>(),
+        "events": events,
         "metrics": metrics_json(&result.measures),
     })
 }
@@ -244,21 +255,35 @@ fn metrics_json(measures: &[Measure]) -> Map<String, Value> {
 }
 
 fn step_json(view: &View, step: &StepView) -> Value {
-    let counted = || {
-        step.counters
-            .iter()
-            .filter(|counter| counter.kind != CounterKind::Level)
-    };
+    let counters = || step.counters.iter();
+    let of_level = |counter: &&Counter| counter.kind == CounterKind::Level;
+    let growth = |counter: &Counter| (counter.name.clone(), json!(counter.values));
+    let cost = |counter: &Counter| (counter.name.clone(), json!(counter.per_operation));
+    let outcomes = step.outcomes.iter().zip(&view.cells);
+    let responses = step.responses.iter();
+    let latencies = step.latencies.iter();
     json!({
         "step": step.name,
         "description": step.description,
-        "cells": step.outcomes.iter().zip(&view.cells).map(|(outcome, cell)| outcome_json(&cell.label, outcome)).collect::<Vec<_>>(),
-        "response_times": step.responses.iter().map(|table| response_json(view, table)).collect::<Vec<_>>(),
-        "percentiles": step.latencies.iter().map(|table| latency_json(view, step, table)).collect::<Vec<_>>(),
+        "cells": outcomes
+            .map(|(outcome, cell)| outcome_json(&cell.label, outcome))
+            .collect::<Vec<_>>(),
+        "response_times": responses
+            .map(|table| response_json(view, table))
+            .collect::<Vec<_>>(),
+        "percentiles": latencies
+            .map(|table| latency_json(view, step, table))
+            .collect::<Vec<_>>(),
         "operation": step.operation,
-        "counters": step.counters.iter().map(|counter| (counter.name.clone(), json!(counter.values))).collect::<Map<String, Value>>(),
-        "counters_per_operation": counted().map(|counter| (counter.name.clone(), json!(counter.per_operation))).collect::<Map<String, Value>>(),
-        "levels": step.counters.iter().filter(|counter| counter.kind == CounterKind::Level).map(|counter| &counter.name).collect::<Vec<_>>(),
+        "counters": counters().map(growth).collect::<Object>(),
+        "counters_per_operation": counters()
+            .filter(|counter| !of_level(counter))
+            .map(cost)
+            .collect::<Object>(),
+        "levels": counters()
+            .filter(of_level)
+            .map(|counter| &counter.name)
+            .collect::<Vec<_>>(),
     })
 }
 
@@ -272,11 +297,18 @@ fn outcome_json(label: &str, outcome: &Outcome) -> Value {
         "elapsed_s": outcome.elapsed_s,
         "target_rows_per_s": outcome.target_per_s,
         "metrics": metrics_json(&outcome.measures),
-        "crash": outcome.crash.as_ref().map(|crash| json!({"status": crash.status, "log_tail": crash.log_tail})),
+        "crash": outcome.crash.as_ref().map(|crash| json!({
+            "status": crash.status,
+            "log_tail": crash.log_tail,
+        })),
         "drain": outcome.drain.as_ref().map(|drain| json!({
             "drained_s": drain.drained_s,
             "waited_s": drain.waited_s,
-            "actions": drain.actions.iter().map(|(action, seconds, result)| json!({"action": action, "seconds": seconds, "result": result})).collect::<Vec<_>>(),
+            "actions": drain.actions.iter().map(|(action, seconds, result)| json!({
+                "action": action,
+                "seconds": seconds,
+                "result": result,
+            })).collect::<Vec<_>>(),
         })),
         "tables": outcome.checks.iter().map(|check| json!({
             "table": check.table,
@@ -294,12 +326,15 @@ fn response_json(view: &View, table: &ResponseTable) -> Value {
             .iter()
             .zip(counts)
             .map(|(name, count)| ((*name).to_owned(), json!(count)))
-            .collect::<Map<_, _>>()
+            .collect::<Object>()
     };
     json!({
         "operation": table.kind,
         "cells": table.rows.iter().map(|row| json!({
-            "cell": view.cells[row.cell].label, "operations": row.total, "buckets": buckets(&row.counts), "max_s": row.max_s,
+            "cell": view.cells[row.cell].label,
+            "operations": row.total,
+            "buckets": buckets(&row.counts),
+            "max_s": row.max_s,
         })).collect::<Vec<_>>(),
     })
 }
@@ -310,10 +345,19 @@ fn latency_json(view: &View, step: &StepView, table: &LatencyTable) -> Value {
         "open_loop": table.is_open_loop,
         "rows": table.rows.iter().map(|row| {
             let q = row.quantiles;
+            let excluded_wait_s = step.excluded_wait_s(row.cell, &table.kind);
             json!({
-                "cell": view.cells[row.cell].label, "clock": row.clock.name(), "operations": q.count, "mean_ns": q.mean_ns, "p50_ns": q.p50_ns,
-                "p90_ns": q.p90_ns, "p99_ns": q.p99_ns, "p999_ns": q.p999_ns, "p9999_ns": q.p9999_ns, "max_ns": q.max_ns,
-                "excluded_wait_s": step.excluded_wait_s(row.cell, &table.kind).filter(|_| row.clock == Clock::Service),
+                "cell": view.cells[row.cell].label,
+                "clock": row.clock.name(),
+                "operations": q.count,
+                "mean_ns": q.mean_ns,
+                "p50_ns": q.p50_ns,
+                "p90_ns": q.p90_ns,
+                "p99_ns": q.p99_ns,
+                "p999_ns": q.p999_ns,
+                "p9999_ns": q.p9999_ns,
+                "max_ns": q.max_ns,
+                "excluded_wait_s": excluded_wait_s.filter(|_| row.clock == Clock::Service),
                 "lower_bounds": q.lower_bounds(),
             })
         }).collect::<Vec<_>>(),
@@ -329,23 +373,11 @@ fn settings_json(view: &View, settings: &Settings) -> Value {
             .map(|cell| view.cells[*cell].label.as_str())
             .collect::<Vec<_>>()
     };
-    let by_cell = |values: &[Option<String>]| {
-        view.cells
-            .iter()
-            .zip(values)
-            .map(|(cell, value)| (cell.label.clone(), json!(value)))
-            .collect::<Map<_, _>>()
-    };
     let all = |settings: &[Setting]| {
         settings
             .iter()
-            .map(|setting| {
-                (
-                    setting.name.clone(),
-                    Value::Object(by_cell(&setting.values)),
-                )
-            })
-            .collect::<Map<_, _>>()
+            .map(|setting| (setting.name.clone(), by_cell(view, &setting.values)))
+            .collect::<Object>()
     };
     json!({
         "not_as_asked": settings.not_as_asked.iter().map(|setting| json!({
@@ -360,23 +392,35 @@ fn settings_json(view: &View, settings: &Settings) -> Value {
         "differing": all(&settings.differing),
         "only_in": settings.only_in.iter().map(|only| json!({
             "cells": labels(&only.cells),
-            "settings": only.settings.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
+            "settings": pairs(&only.settings),
         })).collect::<Vec<_>>(),
         "places": all(&settings.places),
-        "equal": settings.equal.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
+        "equal": pairs(&settings.equal),
     })
 }
 
 fn differences_json(view: &View, differences: &Differences) -> Value {
-    let by_cell = |values: &[Option<String>]| {
-        view.cells
-            .iter()
-            .zip(values)
-            .map(|(cell, value)| (cell.label.clone(), json!(value)))
-            .collect::<Map<_, _>>()
-    };
+    let differing = differences.differing.iter();
     json!({
-        "differing": differences.differing.iter().map(|(name, values)| (name.clone(), Value::Object(by_cell(values)))).collect::<Map<_, _>>(),
-        "equal": differences.equal.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<Map<_, _>>(),
+        "differing": differing
+            .map(|(name, values)| (name.clone(), by_cell(view, values)))
+            .collect::<Object>(),
+        "equal": pairs(&differences.equal),
     })
+}
+
+/// By the labels of the cells.
+fn by_cell(view: &View, values: &[Option<String>]) -> Value {
+    let values = view.cells.iter().zip(values);
+    values
+        .map(|(cell, value)| (cell.label.clone(), json!(value)))
+        .collect::<Object>()
+        .into()
+}
+
+fn pairs(pairs: &[(String, String)]) -> Object {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, value)| (name.clone(), json!(value)))
+        .collect()
 }

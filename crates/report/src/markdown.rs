@@ -15,7 +15,8 @@ use plimsoll_analysis::verdicts::{
     subject,
 };
 use plimsoll_analysis::view::{
-    CellInfo, ClassicTable, Outcome, Ramp, Status, StepView, TestTable, View,
+    CampaignInfo, CellInfo, ClassicTable, Outcome, PublishedTable, Ramp, Status, StepView,
+    TestTable, View,
 };
 use plimsoll_analysis::words::reasons::brief;
 use plimsoll_analysis::words::waiting;
@@ -25,34 +26,7 @@ use plimsoll_analysis::words::waiting;
 pub fn to_markdown(view: &View) -> String {
     let mut text = format!("# {}\n\n", escape(&view.title));
     for campaign in &view.campaigns {
-        line(
-            &mut text,
-            &match campaign.state {
-                // Imported results have no seed.
-                "imported" => format!(
-                    "Campaign `{}`, plan {}, imported.",
-                    campaign.id,
-                    escape(&campaign.plan)
-                ),
-                state => format!(
-                    "Campaign `{}`, plan {}, seed {}, {state}.",
-                    campaign.id,
-                    escape(&campaign.plan),
-                    campaign.seed
-                ),
-            },
-        );
-        if !campaign.description.is_empty() {
-            let description = campaign.description.trim_end();
-            let stop = if description
-                .ends_with(|last: char| last.is_ascii_punctuation() || last == '…')
-            {
-                ""
-            } else {
-                "."
-            };
-            line(&mut text, &format!("\n{}{stop}", escape(description)));
-        }
+        add_campaign(&mut text, campaign);
     }
     text.push('\n');
     for note in &view.notes {
@@ -76,27 +50,7 @@ pub fn to_markdown(view: &View) -> String {
         add_classic(&mut text, table, true);
     }
     for table in &view.published {
-        line(
-            &mut text,
-            &format!("\n## {}\n\n{}\n", table.title, escape(table.caption)),
-        );
-        published::legend(table)
-            .iter()
-            .for_each(|column| line(&mut text, &format!("{}  ", escape(column))));
-        for section in &table.sections {
-            line(&mut text, &format!("\n{}\n", escape(&section.title)));
-            let columns: Vec<String> = (1..=table.columns.len())
-                .map(|column| format!("col-{column}"))
-                .collect();
-            header(&mut text, columns.iter().map(String::as_str));
-            for of in &section.rows {
-                row(
-                    &mut text,
-                    std::iter::once(escape(&of.label))
-                        .chain(of.cells.iter().map(|cell| escape(&cell.text()))),
-                );
-            }
-        }
+        add_published(&mut text, table);
     }
     add_legend(&mut text, view);
     for step in &view.steps {
@@ -107,6 +61,46 @@ pub fn to_markdown(view: &View) -> String {
     text
 }
 
+/// The campaign in a line, and below it what its plan is about.
+fn add_campaign(text: &mut String, campaign: &CampaignInfo) {
+    let (id, plan) = (&campaign.id, escape(&campaign.plan));
+    let about = match campaign.state {
+        // Imported results have no seed.
+        "imported" => format!("Campaign `{id}`, plan {plan}, imported."),
+        state => format!(
+            "Campaign `{id}`, plan {plan}, seed {}, {state}.",
+            campaign.seed
+        ),
+    };
+    line(text, &about);
+    if campaign.description.is_empty() {
+        return;
+    }
+    let description = campaign.description.trim_end();
+    let is_closed = description.ends_with(|last: char| last.is_ascii_punctuation() || last == '…');
+    let stop = if is_closed { "" } else { "." };
+    line(text, &format!("\n{}{stop}", escape(description)));
+}
+
+/// A row per test, a column per cell, whose names are above.
+fn add_published(text: &mut String, table: &PublishedTable) {
+    let title = format!("\n## {}\n\n{}\n", table.title, escape(table.caption));
+    line(text, &title);
+    for column in published::legend(table) {
+        line(text, &format!("{}  ", escape(&column)));
+    }
+    for section in &table.sections {
+        line(text, &format!("\n{}\n", escape(&section.title)));
+        let columns = 1..=table.columns.len();
+        let columns: Vec<String> = columns.map(|column| format!("col-{column}")).collect();
+        header(text, columns.iter().map(String::as_str));
+        for of in &section.rows {
+            let cells = of.cells.iter().map(|cell| escape(&cell.text()));
+            row(text, std::iter::once(escape(&of.label)).chain(cells));
+        }
+    }
+}
+
 /// What is concluded about the cells: a row per verdict, or per unusual step of a screen.
 fn add_verdicts(text: &mut String, view: &View) {
     let findings = &view.findings;
@@ -114,88 +108,83 @@ fn add_verdicts(text: &mut String, view: &View) {
         return;
     }
     let is_screen = findings.is_screen();
-    let counted: Vec<String> = counts(findings)
-        .iter()
-        .map(|(word, count)| format!("{count} {word}"))
-        .collect();
     let title = if is_screen { "Survey" } else { "Verdicts" };
-    let caveat = if is_screen {
-        " One run each: no verdict."
-    } else {
-        ""
-    };
-    let said = match findings.all.is_empty() {
-        true => format!("{NO_VERDICTS} {}.", escape(&view.cells[0].label)),
-        false => format!(
-            "Against {}: {}.{caveat}",
-            escape(&bases(view)),
-            counted.join(", ")
-        ),
-    };
-    line(text, &format!("\n## {title}\n\n{said}\n"));
+    line(text, &format!("\n## {title}\n\n{}\n", counted(view)));
     for of in control_line(findings).iter().chain(&floor_line(findings)) {
         line(text, &format!("{}.  ", escape(of)));
     }
     let is_shown =
         |finding: &&Finding| is_news(findings, finding) && finding.call.word() != "usual";
-    let has_bases = findings.bases().len() > 1;
-    if !findings.all.iter().any(|finding| is_shown(&finding)) {
+    let shown: Vec<&Finding> = findings.all.iter().filter(is_shown).collect();
+    if shown.is_empty() {
         return;
     }
     line(text, "");
-    let columns = [
-        "cell",
-        if is_screen { "finding" } else { "verdict" },
-        "change",
-        "interval",
-        "pairs",
-        "why",
-    ];
+    let word = if is_screen { "finding" } else { "verdict" };
     header_with_texts(
         text,
-        columns.into_iter(),
-        &["cell", "finding", "verdict", "why"],
+        ["cell", word, "change", "interval", "pairs", "why"].into_iter(),
+        &["cell", word, "why"],
     );
-    for finding in findings.all.iter().filter(is_shown) {
-        let estimate = finding.estimate;
-        let interval = match (
-            finding.call,
-            estimate.and_then(|estimate| estimate.interval),
-        ) {
-            (Call::Screen(screen, _), _) => format!("z {:+.1}", screen.z),
-            (_, Some((low, high))) => format!("{} to {}", percent(low), percent(high)),
-            _ => "-".to_owned(),
-        };
-        let is_called = !finding.why.is_empty()
-            && matches!(
-                finding.call.word(),
-                "regression" | "improvement" | "unusual"
-            );
-        let against = if has_bases {
-            format!(" vs {}", view.cells[finding.base].label)
-        } else {
-            String::new()
-        };
-        row(
-            text,
-            [
-                escape(&subject(finding)),
-                escape(&format!("{}{against}", view.cells[finding.cell].label)),
-                finding.call.word().to_owned(),
-                estimate.map_or_else(|| "-".to_owned(), |estimate| percent(estimate.ratio)),
-                interval,
-                estimate.map_or_else(
-                    || "-".to_owned(),
-                    |estimate| repeats(finding.basis, &estimate, finding.left_out),
-                ),
-                escape(if is_called {
-                    &finding.why
-                } else {
-                    &finding.reason
-                }),
-            ],
-        );
+    for finding in shown {
+        row(text, verdict_cells(view, finding));
     }
+}
+
+/// How many cells came to which verdict, in a sentence.
+fn counted(view: &View) -> String {
+    let findings = &view.findings;
+    if findings.all.is_empty() {
+        return format!("{NO_VERDICTS} {}.", escape(&view.cells[0].label));
+    }
+    let caveat = if findings.is_screen() {
+        " One run each: no verdict."
+    } else {
+        ""
+    };
+    let counts = counts(findings);
+    let counts = counts.iter().map(|(word, count)| format!("{count} {word}"));
+    let counts: Vec<String> = counts.collect();
+    format!(
+        "Against {}: {}.{caveat}",
+        escape(&bases(view)),
+        counts.join(", ")
+    )
+}
+
+fn verdict_cells(view: &View, finding: &Finding) -> [String; 7] {
+    let nothing = || "-".to_owned();
+    let estimate = finding.estimate;
+    let interval = estimate.and_then(|estimate| estimate.interval);
+    let interval = match (finding.call, interval) {
+        (Call::Screen(screen, _), _) => format!("z {:+.1}", screen.z),
+        (_, Some((low, high))) => format!("{} to {}", percent(low), percent(high)),
+        _ => nothing(),
+    };
+    let word = finding.call.word();
+    // Where nothing was called, the reason for that says more than what moved.
+    let is_called = matches!(word, "regression" | "improvement" | "unusual");
+    let why = if is_called && !finding.why.is_empty() {
+        &finding.why
+    } else {
+        &finding.reason
+    };
+    let against = if view.findings.bases().len() > 1 {
+        format!(" vs {}", view.cells[finding.base].label)
+    } else {
+        String::new()
+    };
+    [
+        escape(&subject(finding)),
+        escape(&format!("{}{against}", view.cells[finding.cell].label)),
+        word.to_owned(),
+        estimate.map_or_else(nothing, |estimate| percent(estimate.ratio)),
+        interval,
+        estimate.map_or_else(nothing, |estimate| {
+            repeats(finding.basis, &estimate, finding.left_out)
+        }),
+        escape(why),
+    ]
 }
 
 fn line(text: &mut String, line: &str) {

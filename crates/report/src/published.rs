@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
+use crate::html::tables::header;
 use plimsoll_analysis::view::{ClassicCell, PublishedTable};
 
 /// The base, and which number stands for which cell, one a line, as published tables begin.
@@ -78,11 +79,15 @@ pub(crate) fn to_html(table: &PublishedTable, cell: impl Fn(&ClassicCell) -> Mar
         p.caption { @for line in legend(table) { (line) br; } }
         div.scroll tabindex="0" {
             table.classic {
-                thead { tr { th {} @for heading in headings(table) { th { (heading) } } } }
+                (header(std::iter::once(String::new()).chain(headings(table))))
                 tbody {
                     @for section in &table.sections {
-                        @if !section.title.is_empty() { tr { th colspan=(table.columns.len() + 1) { (section.title) } } }
-                        @for row in &section.rows { tr { th { (row.label) } @for of in &row.cells { (cell(of)) } } }
+                        @if !section.title.is_empty() {
+                            tr { th colspan=(table.columns.len() + 1) { (section.title) } }
+                        }
+                        @for row in &section.rows {
+                            tr { th { (row.label) } @for of in &row.cells { (cell(of)) } }
+                        }
                     }
                 }
             }

@@ -10,8 +10,8 @@ use plimsoll_analysis::classic::Class;
 use plimsoll_analysis::metrics::value::at_least;
 use plimsoll_analysis::verdicts::verdict_lines;
 use plimsoll_analysis::view::{
-    ClassicCell, ClassicRow, ClassicTable, EventRow, Ramp, Status, StepView, TestSubject,
-    TestTable, View,
+    CampaignInfo, ClassicCell, ClassicRow, ClassicTable, EventRow, PublishedTable, Ramp, Status,
+    StepView, TestSubject, TestTable, View,
 };
 use plimsoll_analysis::words::waiting;
 
@@ -25,33 +25,9 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
     let paint = Paint { is_coloured };
     let mut text = String::new();
     for campaign in &view.campaigns {
-        let line = match campaign.state {
-            "imported" => format!("{}  {}  imported, unpaired", campaign.id, campaign.plan),
-            state => format!(
-                "{}  plan {}  seed {}  {state}",
-                campaign.id, campaign.plan, campaign.seed
-            ),
-        };
-        text.push_str(&paint.with(Style::new().bold(), &line));
-        text.push('\n');
-        if !campaign.description.is_empty() {
-            writeln!(text, "{}", printable(&campaign.description))
-                .expect("writing to a string cannot fail");
-        }
+        add_campaign(&mut text, campaign, paint);
     }
-    let verdicts = verdict_lines(view);
-    if !verdicts.is_empty() {
-        text.push('\n');
-        for (i, line) in verdicts.lines().enumerate() {
-            let line = printable(line);
-            text.push_str(&if i == 0 {
-                paint.with(Style::new().bold(), &line)
-            } else {
-                line
-            });
-            text.push('\n');
-        }
-    }
+    add_verdicts(&mut text, view, paint);
     let summary = &view.summary;
     for table in summary
         .tests
@@ -81,16 +57,7 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
         }
     }
     for table in &view.published {
-        writeln!(
-            text,
-            "\n{}: {}",
-            paint.with(Style::new().bold(), table.title),
-            table.caption
-        )
-        .expect("writing to a string cannot fail");
-        text.push_str(&published::to_lines(table, |cell, padded| {
-            paint.with(style(cell.class, cell.status), padded)
-        }));
+        add_published(&mut text, table, paint);
     }
     add_legend(&mut text, view);
     add_reasons(&mut text, view);
@@ -101,6 +68,45 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
         }
     }
     text
+}
+
+fn add_campaign(text: &mut String, campaign: &CampaignInfo, paint: Paint) {
+    let (id, plan) = (&campaign.id, &campaign.plan);
+    let line = match campaign.state {
+        "imported" => format!("{id}  {plan}  imported, unpaired"),
+        state => format!("{id}  plan {plan}  seed {}  {state}", campaign.seed),
+    };
+    text.push_str(&paint.with(Style::new().bold(), &line));
+    text.push('\n');
+    if !campaign.description.is_empty() {
+        text.push_str(&printable(&campaign.description));
+        text.push('\n');
+    }
+}
+
+fn add_verdicts(text: &mut String, view: &View, paint: Paint) {
+    let verdicts = verdict_lines(view);
+    if verdicts.is_empty() {
+        return;
+    }
+    text.push('\n');
+    for (i, line) in verdicts.lines().enumerate() {
+        let line = printable(line);
+        text.push_str(&if i == 0 {
+            paint.with(Style::new().bold(), &line)
+        } else {
+            line
+        });
+        text.push('\n');
+    }
+}
+
+fn add_published(text: &mut String, table: &PublishedTable, paint: Paint) {
+    let title = paint.with(Style::new().bold(), table.title);
+    writeln!(text, "\n{title}: {}", table.caption).expect("writing to a string cannot fail");
+    text.push_str(&published::to_lines(table, |cell, padded| {
+        paint.with(style(cell.class, cell.status), padded)
+    }));
 }
 
 fn cell_label(view: &View, cell: usize) -> String {

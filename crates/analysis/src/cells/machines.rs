@@ -38,6 +38,8 @@ pub(crate) fn difference(a: &Identity, b: &Identity) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::units::GIB;
+
     use super::*;
 
     #[test]

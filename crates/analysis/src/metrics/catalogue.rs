@@ -6,7 +6,7 @@
 
 use plimsoll_core::plan::Operation;
 use plimsoll_core::readings::HostReading;
-use plimsoll_core::units::{BYTES_PER_GIB, BYTES_PER_KIB, BYTES_PER_MIB};
+use plimsoll_core::units::{BYTES_PER_GIB, BYTES_PER_MIB};
 
 use super::metric::Formula::{Computed, Quantile};
 use super::metric::{Metric, metric_set};
@@ -55,7 +55,7 @@ metric_set! {
         "KiB read per second / op rate",
         "/proc/diskstats",
         "KiB read from storage per operation",
-        Computed(|facts| facts.per_operation(facts.per_second(HostReading::DiskReadBytes)? / BYTES_PER_KIB));
+        Computed(|facts| facts.per_operation(facts.kib_per_s(HostReading::DiskReadBytes)?));
     WPI = "wpi", "writes/insert", Lower, 3,
         "wps / ips, also in q steps",
         "/proc/diskstats",
@@ -65,7 +65,7 @@ metric_set! {
         "KiB written per second / ips, also in q steps",
         "/proc/diskstats",
         "KiB written to storage per inserted row: write amplification shows here",
-        Computed(|facts| facts.per_insert(facts.per_second(HostReading::DiskWriteBytes)? / BYTES_PER_KIB));
+        Computed(|facts| facts.per_insert(facts.kib_per_s(HostReading::DiskWriteBytes)?));
     CSPS = "csps", "switches/s", Neutral, 0,
         "context switches / seconds",
         "/proc/stat ctxt",

@@ -4,7 +4,7 @@ use plimsoll_core::plan::{Family, Operation, STATEMENT_NOTES};
 use plimsoll_core::readings::HostReading;
 use plimsoll_core::record::{ClientRecord, OperationRecord, TurnSums};
 use plimsoll_core::rocksdb_report;
-use plimsoll_core::units::NS_PER_S;
+use plimsoll_core::units::{BYTES_PER_KIB, NS_PER_S};
 use plimsoll_store::event::StepDone;
 use plimsoll_store::{OperationSecond, Turn};
 
@@ -72,6 +72,11 @@ impl<'a> Facts<'a> {
 
     pub(super) fn reading(&self, name: HostReading) -> Answer {
         self.done.host.answer(name)
+    }
+
+    /// KiB per second of a reading that counts bytes.
+    pub(super) fn kib_per_s(&self, bytes: HostReading) -> Answer {
+        Ok(self.per_second(bytes)? / BYTES_PER_KIB)
     }
 
     pub(super) fn per_second(&self, name: HostReading) -> Answer {
@@ -222,8 +227,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Microseconds at a quantile of the step's operation, 1 is the longest; the least that they may
-    /// be, if operations were never sent.
+    /// Microseconds at a quantile of the step's operation, 1 is the longest. Where operations were
+    /// never sent, that may be a lower bound.
     pub(super) fn quantile_us(&self, clock: Clock, quantile: f64) -> Value {
         let at = self.latencies.at_ns(clock, quantile);
         Value {

@@ -3,7 +3,6 @@
 //! "op" is a statement, `BEGIN` and `COMMIT` included; in `scan` it is a thousand rows looked at.
 
 use plimsoll_core::readings::HostReading;
-use plimsoll_core::units::BYTES_PER_KIB;
 
 use super::catalogue::*;
 use super::metric::Formula::{Computed, Quantile};
@@ -49,7 +48,7 @@ metric_set! {
         "KiB written per second / op rate",
         "/proc/diskstats",
         "KiB written to storage per operation",
-        Computed(|facts| facts.per_operation(facts.per_second(HostReading::DiskWriteBytes)? / BYTES_PER_KIB));
+        Computed(|facts| facts.per_operation(facts.kib_per_s(HostReading::DiskWriteBytes)?));
     CSPS;
     CPUPS;
     CSPQ;

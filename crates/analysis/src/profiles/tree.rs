@@ -18,11 +18,16 @@ pub struct FlameNode {
 }
 
 impl FlameNode {
+    /// Microseconds per operation that the cell spends more than the base.
+    pub fn difference_us(&self) -> f64 {
+        self.cell_us - self.base_us
+    }
+
     /// The change as a share of the larger side: 1 is new in the cell, -1 is gone from it.
     pub fn change(&self) -> f64 {
         let larger = self.base_us.max(self.cell_us);
         if larger > 0.0 {
-            (self.cell_us - self.base_us) / larger
+            self.difference_us() / larger
         } else {
             0.0
         }

@@ -56,6 +56,14 @@ pub struct Series {
     pub noise: String,
 }
 
+impl Series {
+    /// Each point by the first one.
+    pub fn ratios(&self) -> impl Iterator<Item = f64> {
+        let first = self.points.first().map_or(f64::NAN, |point| point.value);
+        self.points.iter().map(move |point| point.value / first)
+    }
+}
+
 /// What to look at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistoryOptions {

@@ -59,6 +59,13 @@ pub struct StepResult {
     pub measures: Vec<Measure>,
 }
 
+impl StepResult {
+    /// A count over all kinds of operations.
+    pub fn sum(&self, count: fn(&OperationCount) -> u64) -> u64 {
+        self.operations.iter().map(count).sum()
+    }
+}
+
 pub(crate) fn operation_counts(run: &Run<'_>) -> impl Iterator<Item = OperationCount> {
     run.operations.iter().map(|operation| OperationCount {
         kind: operation.kind.clone(),

@@ -33,6 +33,13 @@ pub struct ResponseRow {
     pub max_class: Class,
 }
 
+impl ResponseRow {
+    /// A bucket's share of the operations, in percent.
+    pub fn percent(&self, count: u64) -> f64 {
+        100.0 * count as f64 / self.total as f64
+    }
+}
+
 /// Percentiles of one kind of operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyTable {

@@ -97,6 +97,13 @@ impl StepView {
         self.operation == INDEXED_ROW
     }
 
+    /// A cell's rate by that of the first one; `None` where either did nothing.
+    pub fn ratio(&self, cell: usize) -> Option<f64> {
+        let base = self.outcomes[0].number(self.rate)?;
+        let value = self.outcomes[cell].number(self.rate)?;
+        (base > 0.0 && value > 0.0).then(|| value / base)
+    }
+
     /// Seconds of waiting that the service times of a kind of operation in a cell do not have;
     /// `None` where it is next to nothing.
     pub fn excluded_wait_s(&self, cell: usize, kind: &str) -> Option<f64> {

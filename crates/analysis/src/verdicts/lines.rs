@@ -198,7 +198,8 @@ fn expectation(finding: &Finding) -> Option<String> {
         format!("from {} starts", spread.starts)
     };
     Some(format!(
-        "two equal builds lie within {low:+.1} to {high:+.1} % (spread of starts {:.1} %, {source})",
+        "two equal builds lie within {low:+.1} to {high:+.1} % (spread of starts {:.1} %, \
+        {source})",
         100.0 * spread.sd
     ))
 }
@@ -468,4 +469,21 @@ fn aligned(rows: &[Row]) -> Vec<String> {
         lines.push(below);
     }
     lines
+}
+
+/// The findings with the largest differences, in their order; more than asked for where some are
+/// equally large.
+pub fn farthest<'a>(findings: &[&'a Finding], most: usize) -> Vec<&'a Finding> {
+    let mut sizes: Vec<f64> = findings.iter().map(|finding| size(finding)).collect();
+    sizes.sort_by(|a, b| b.total_cmp(a));
+    let least = sizes.get(most - 1).copied().unwrap_or(0.0);
+    findings
+        .iter()
+        .copied()
+        .filter(|finding| size(finding) >= least)
+        .collect()
+}
+
+fn size(finding: &Finding) -> f64 {
+    finding.gain().unwrap_or(0.0).abs()
 }

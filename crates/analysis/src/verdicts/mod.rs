@@ -25,8 +25,8 @@ pub use finding::{Basis, Call, Control, Estimate, Finding, Findings};
 pub(crate) use judge::{Experiment, find};
 pub(crate) use lines::change_with_interval;
 pub use lines::{
-    NO_VERDICTS, bases, control_line, counts, finding_line, floor_line, is_news, largest, percent,
-    repeats, subject, verdict_lines,
+    NO_VERDICTS, bases, control_line, counts, farthest, finding_line, floor_line, is_news, largest,
+    percent, repeats, subject, verdict_lines,
 };
 pub use measured::headline;
 pub(crate) use pairs::basis;

@@ -65,13 +65,13 @@ impl Draw for Comparison {
                 "ratio": row.ratio(),
                 "printed_ratio": printed_ratio(row),
                 "doubtful": row.is_doubtful,
-                "unpaired": row.unpaired.map(|Unpaired { interval: (low, high), p, runs: (a, b) }| json!({
-                    "low": low,
-                    "high": high,
+                "unpaired": row.unpaired.map(|Unpaired { interval, p, runs }| json!({
+                    "low": interval.0,
+                    "high": interval.1,
                     "level": INTERVAL_LEVEL,
                     "p": p,
-                    "runs_a": a,
-                    "runs_b": b,
+                    "runs_a": runs.0,
+                    "runs_b": runs.1,
                 })),
             })).collect::<Vec<_>>(),
             "groups": self.groups.iter().map(|(name, mean, steps)| json!({
@@ -175,7 +175,9 @@ pub fn comparison_to_csv(comparison: &Comparison) -> String {
             .unwrap_or_default()
     };
     let mut text =
-        "a,b,group,step,metric,unit,value_a,value_b,ratio,low,high,p,runs_a,runs_b,doubtful,campaign_a,campaign_b\n".to_owned();
+        "a,b,group,step,metric,unit,value_a,value_b,ratio,low,high,p,runs_a,runs_b,doubtful,\
+        campaign_a,campaign_b\n"
+            .to_owned();
     for row in &comparison.rows {
         let ratio = row
             .ratio()

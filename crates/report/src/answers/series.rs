@@ -29,8 +29,7 @@ impl Draw for Series {
             .map(|point| point.label.chars().count())
             .max()
             .unwrap_or(0);
-        let first = self.points.first().map_or(f64::NAN, |point| point.value);
-        lines.extend(self.points.iter().map(|point| {
+        lines.extend(self.points.iter().zip(self.ratios()).map(|(point, ratio)| {
             let decimals = if point.value < 100.0 { 2 } else { 0 };
             let starts = if point.starts == 1 {
                 "1 start".to_owned()
@@ -43,10 +42,8 @@ impl Draw for Series {
                 ""
             };
             format!(
-                "  {:<width$}  {:>12.decimals$}  {:>6.2}  {starts}{mark}",
-                point.label,
-                point.value,
-                point.value / first
+                "  {:<width$}  {:>12.decimals$}  {ratio:>6.2}  {starts}{mark}",
+                point.label, point.value
             )
         }));
         lines.push(format!("  {} (noise: {})", self.words, self.noise));

@@ -211,6 +211,36 @@ pub fn export(view: &View) -> Vec<ExportFile> {
     if tests.is_empty() {
         return Vec::new();
     }
+    let mut files = rate_files(&folders, &tests);
+    let mut blocks = String::new();
+    for (title, step, is_in_summary) in metrics_titles(view, tests) {
+        let found = folders
+            .iter()
+            .zip(&step.outcomes)
+            .filter_map(|(folder, outcome)| Some((folder.clone(), metrics_of(step, outcome)?)));
+        let found: Vec<(String, Metrics)> = found.collect();
+        files.extend(
+            found
+                .iter()
+                .map(|(folder, metrics)| file(&format!("{folder}/{title}"), metrics.text())),
+        );
+        if is_in_summary && !found.is_empty() {
+            blocks.push_str(&metrics_block(&title, &found));
+        }
+    }
+    files.push(file("o.met.all", blocks));
+    files
+}
+
+fn file(path: &str, text: String) -> ExportFile {
+    ExportFile {
+        path: path.to_owned(),
+        text,
+    }
+}
+
+/// `qps.abs` and `qps.rel`, in the order of the originals.
+fn rate_files(folders: &[String], tests: &[(&StepView, TestName<'_>)]) -> Vec<ExportFile> {
     let mut placed: Vec<_> = tests
         .iter()
         .filter_map(|(step, name)| Some((classic_position(*name)?, *step, *name)))
@@ -224,61 +254,40 @@ pub fn export(view: &View) -> Vec<ExportFile> {
         )
     });
     let table = QpsTable {
-        folders: folders.clone(),
+        folders: folders.to_vec(),
         rows: rows.collect(),
     };
-    let file = |path: &str, text: String| ExportFile {
-        path: path.to_owned(),
-        text,
-    };
-    let mut files = vec![
+    vec![
         file("qps.abs.all.tsv", table.absolute_tsv()),
         file("qps.abs.all.csv", table.absolute_csv()),
         file("qps.rel.all.tsv", table.relative_tsv()),
         file("qps.rel.all.csv", table.relative_csv()),
-    ];
-    let mut blocks = String::new();
-    let mut add = |title: &str, step: &StepView, is_in_summary: bool| {
-        let found = folders
-            .iter()
-            .zip(&step.outcomes)
-            .filter_map(|(folder, outcome)| Some((folder.clone(), metrics_of(step, outcome)?)));
-        let found: Vec<(String, Metrics)> = found.collect();
-        for (folder, metrics) in &found {
-            files.push(ExportFile {
-                path: format!("{folder}/{title}"),
-                text: metrics.text(),
-            });
-        }
-        if is_in_summary && !found.is_empty() {
-            blocks.push_str(&metrics_block(title, &found));
-        }
-    };
-    if let Some(load) = view.steps.iter().find(|step| step.name == "prepare") {
-        add("sb.prepare.met.point-query.warm.range100.pk1", load, true);
-    }
-    // As they ran, the scans behind the others.
+    ]
+}
+
+/// The load and the tests as they ran, the scans behind the others: the name of each one's file,
+/// and whether it is in the summary of all.
+fn metrics_titles<'a>(
+    view: &'a View,
+    tests: Vec<(&'a StepView, TestName<'a>)>,
+) -> impl Iterator<Item = (String, &'a StepView, bool)> {
+    const LOAD: &str = "sb.prepare.met.point-query.warm.range100.pk1";
+    let load = view.steps.iter().find(|step| step.name == "prepare");
+    let load = load.map(|load| (LOAD.to_owned(), load, true));
     let (scans, others): (Vec<_>, Vec<_>) = tests
         .into_iter()
         .partition(|(_, name)| name.kind == TestKind::Scan);
-    for (step, name) in others.into_iter().chain(scans) {
-        let clients = step.clients;
+    let tests = others.into_iter().chain(scans).map(|(step, name)| {
         let title = format!(
-            "sb.met.{}.range{}.pk1.dop{clients}",
+            "sb.met.{}.range{}.pk1.dop{}",
             name.without_range(),
-            name.classic_range()
+            name.classic_range(),
+            step.clients
         );
-        add(
-            &title,
-            step,
-            !(name.kind == TestKind::PointQuery && name.variant == "warm"),
-        );
-    }
-    files.push(ExportFile {
-        path: "o.met.all".to_owned(),
-        text: blocks,
+        let is_warming = name.kind == TestKind::PointQuery && name.variant == "warm";
+        (title, step, !is_warming)
     });
-    files
+    load.into_iter().chain(tests)
 }
 
 #[cfg(test)]

@@ -8,6 +8,6 @@ mod numbers;
 mod page;
 mod sections;
 mod step;
-mod tables;
+pub(crate) mod tables;
 
 pub use page::to_html;

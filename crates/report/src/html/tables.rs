@@ -1,17 +1,53 @@
 //! Pieces that every table of the page uses.
 
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 use plimsoll_analysis::metrics::{Direction, Metric};
 
 use super::numbers::{decimal, group};
 use plimsoll_analysis::classic::Class;
 use plimsoll_analysis::metrics::ratio::{divide, divide_measures};
 use plimsoll_analysis::metrics::value::Measure;
-use plimsoll_analysis::view::{CellInfo, ClassicCell, Status};
+use plimsoll_analysis::view::{CellInfo, ClassicCell, Status, View};
 
 /// A table that scrolls sideways on its own when the window is narrow.
 pub(crate) fn scrolling(table: Markup) -> Markup {
     html! { div.scroll tabindex="0" { (table) } }
+}
+
+/// A header row of these columns.
+pub(crate) fn header<T: Render>(columns: impl IntoIterator<Item = T>) -> Markup {
+    html! { thead { tr { @for column in columns { th { (column) } } } } }
+}
+
+/// A header row of these columns and one per cell, which `name` names.
+pub(crate) fn header_of_cells(
+    first: &[&str],
+    view: &View,
+    name: impl Fn(usize, &CellInfo) -> Markup,
+) -> Markup {
+    let first = first.iter().map(|column| html! { (column) });
+    let cells = view.cells.iter().enumerate();
+    header(first.chain(cells.map(|(i, cell)| name(i, cell))))
+}
+
+/// The same with a second column behind each cell that has ratios.
+pub(crate) fn header_with_ratios(
+    first: &[&str],
+    view: &View,
+    has_ratios: impl Fn(usize, &CellInfo) -> bool,
+) -> Markup {
+    html! {
+        thead {
+            tr {
+                @for column in first { th { (column) } }
+                @for (i, cell) in view.cells.iter().enumerate() {
+                    th colspan=(if has_ratios(i, cell) { 2 } else { 1 }) {
+                        (cell_name(i, cell)) (dagger(cell))
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// A cell's name with the colour that figures give it.
@@ -28,7 +64,9 @@ pub(crate) fn cell_name(index: usize, cell: &CellInfo) -> Markup {
 pub(crate) fn dagger(cell: &CellInfo) -> Markup {
     html! {
         @if let Some(caveat) = &cell.caveat { abbr.dagger title=(caveat.to_string()) { "†" } }
-        @if let Some(difference) = &cell.other_machine { abbr.dagger title={ "another machine: " (difference) } { "‡" } }
+        @if let Some(difference) = &cell.other_machine {
+            abbr.dagger title={ "another machine: " (difference) } { "‡" }
+        }
     }
 }
 
@@ -64,7 +102,14 @@ pub(crate) fn measure(measure: Option<&Measure>) -> Markup {
     match (measure.value.value, &measure.value.unavailable) {
         (Some(value), _) => {
             let is_lower_bound = measure.value.is_lower_bound;
-            html! { span title={ @if is_lower_bound { "at least " } (value) " " (measure.metric.unit) @if let Some(classic) = &measure.classic { "; classic " (classic) } } { @if is_lower_bound { "≥ " } (decimal(value, measure.metric.decimals)) } }
+            let least = if is_lower_bound { "at least " } else { "" };
+            let classic = measure.classic.as_ref();
+            let classic = classic.map_or(String::new(), |classic| format!("; classic {classic}"));
+            html! {
+                span title={ (least) (value) " " (measure.metric.unit) (classic) } {
+                    @if is_lower_bound { "≥ " } (decimal(value, measure.metric.decimals))
+                }
+            }
         }
         (None, reason) => {
             html! { span.none title=(reason.as_deref().unwrap_or("unavailable")) { "–" } }

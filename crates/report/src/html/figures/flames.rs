@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::short;
-use crate::html::tables::scrolling;
+use super::{px, short};
+use crate::html::tables::{header, scrolling};
 use plimsoll_analysis::view::{StepView, View};
 use plimsoll_analysis::{FlameNode, Profiled};
 
@@ -33,8 +33,14 @@ pub(crate) fn section(view: &View, step: &StepView) -> Markup {
                 @match &profiled.reason {
                     Some(reason) => p.caption { (names) ": no profile of " (reason) "." },
                     None => {
-                        p.caption { (names) ", from a pass of its own after what was measured. " (profiled.trust()) }
-                        @if let Some(told) = profiled.doubt.clone().or_else(|| profiled.where_it_went()) { p { (told) } }
+                        p.caption {
+                            (names) ", from a pass of its own after what was measured. "
+                            (profiled.trust())
+                        }
+                        @let doubt = profiled.doubt.clone();
+                        @if let Some(told) = doubt.or_else(|| profiled.where_it_went()) {
+                            p { (told) }
+                        }
                         (functions(profiled))
                         (graph(profiled, &names))
                     },
@@ -48,7 +54,7 @@ fn functions(profiled: &Profiled) -> Markup {
     html! {
         (scrolling(html! {
             table {
-                thead { tr { th { "function, without what it calls" } th { "base us/op" } th { "cell us/op" } th { "change" } } }
+                (header(["function, without what it calls", "base us/op", "cell us/op", "change"]))
                 tbody {
                     @for function in &profiled.functions {
                         tr {
@@ -72,7 +78,18 @@ struct Frame {
     depth: usize,
     base_us: f64,
     cell_us: f64,
+    difference_us: f64,
     change: f64,
+}
+
+impl Frame {
+    fn numbers(&self) -> String {
+        let (cell_us, base_us) = (self.cell_us, self.base_us);
+        format!(
+            "{cell_us:.3} us/op, base {base_us:.3}, {:+.3}",
+            self.difference_us
+        )
+    }
 }
 
 fn graph(profiled: &Profiled, names: &str) -> Markup {
@@ -92,15 +109,25 @@ fn graph(profiled: &Profiled, names: &str) -> Markup {
             .unwrap_or(0)) as f64;
     html! {
         figure.wide {
-            figcaption { "Differential flame graph: callers above, the width is " (profiled.cell_label) "'s time (" (format!("{:.2}", profiled.tree.cell_us)) " us/op in all, base " (format!("{:.2}", profiled.tree.base_us)) "), red uses more than in the base, blue less; hover for numbers. What is only in the base has no width." }
-            svg.flame viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label={ "differential flame graph of " (names) } {
+            figcaption {
+                "Differential flame graph: callers above, the width is " (profiled.cell_label)
+                "'s time (" (format!("{:.2}", profiled.tree.cell_us)) " us/op in all, base "
+                (format!("{:.2}", profiled.tree.base_us))
+                "), red uses more than in the base, blue less; hover for numbers. What is only in \
+                the base has no width."
+            }
+            svg.flame viewBox={ "0 0 " (WIDTH) " " (height) } role="img"
+                aria-label={ "differential flame graph of " (names) } {
                 @for frame in &frames {
                     @let y = ROW * frame.depth as f64;
                     g {
-                        title { (frame.name) ": " (format!("{:.3} us/op, base {:.3}, {:+.3}", frame.cell_us, frame.base_us, frame.cell_us - frame.base_us)) }
-                        rect x=(format!("{:.1}", frame.x)) y=(y) width=(format!("{:.1}", frame.width)) height=(ROW - 1.0) fill=(colour(frame.change)) {}
+                        title { (frame.name) ": " (frame.numbers()) }
+                        rect x=(px(frame.x)) y=(y) width=(px(frame.width)) height=(ROW - 1.0)
+                            fill=(colour(frame.change)) {}
                         @if frame.width > 5.0 * CHARACTER {
-                            text x=(format!("{:.1}", frame.x + 2.0)) y=(y + ROW - 4.0) { (short(&frame.name, (frame.width / CHARACTER) as usize)) }
+                            text x=(px(frame.x + 2.0)) y=(y + ROW - 4.0) {
+                                (short(&frame.name, (frame.width / CHARACTER) as usize))
+                            }
                         }
                     }
                 }
@@ -123,6 +150,7 @@ fn lay_out(node: &FlameNode, x: f64, depth: usize, scale: f64, frames: &mut Vec<
                 depth,
                 base_us,
                 cell_us,
+                difference_us: call.difference_us(),
                 change,
             });
             lay_out(call, x, depth + 1, scale, frames);

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use plimsoll_analysis::verdicts::Verdict;
 
-use super::short;
+use super::{px, short};
 use plimsoll_analysis::verdicts::{Basis, Call, Control, Finding, percent};
 use plimsoll_analysis::view::View;
 
@@ -121,7 +121,7 @@ pub(crate) fn ratio_plot(
     let x = |ratio: f64| {
         LABEL + ((ratio.ln() - low) / (high - low)).clamp(0.0, 1.0) * (WIDTH - LABEL - VALUE)
     };
-    let at = |ratio: f64| format!("{:.1}", x(ratio));
+    let at = |ratio: f64| px(x(ratio));
     let mut y = TOP;
     let placed: Vec<(f64, &str, &[Row<'_>])> = groups
         .iter()
@@ -136,7 +136,8 @@ pub(crate) fn ratio_plot(
         figure.wide {
             figcaption { (title) ". " (legend(view, findings)) }
             svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label=(title) {
-                rect.band x=(at(1.0 - margin)) y=(TOP - 4.0) width=(format!("{:.1}", x(1.0 + margin) - x(1.0 - margin))) height=(height - TOP) {}
+                rect.band x=(at(1.0 - margin)) y=(TOP - 4.0)
+                    width=(px(x(1.0 + margin) - x(1.0 - margin))) height=(height - TOP) {}
                 @for tick in ticks(low.exp(), high.exp()) {
                     line.grid x1=(at(tick)) x2=(at(tick)) y1=(TOP - 4.0) y2=(height - 4.0) {}
                     text x=(at(tick)) y="12" text-anchor="middle" { (tick) }
@@ -145,7 +146,9 @@ pub(crate) fn ratio_plot(
                 @for (top, step, rows) in placed {
                     line.grid x1="0" x2=(WIDTH) y1=(top - GAP / 2.0) y2=(top - GAP / 2.0) {}
                     text.step x="0" y=(top + ROW / 2.0 + 4.0) { title { (step) } (short(step, 24)) }
-                    @for (i, row) in rows.iter().enumerate() { (drawn(row, top + ROW * (i as f64 + 0.5), &at)) }
+                    @for (i, row) in rows.iter().enumerate() {
+                        (drawn(row, top + ROW * (i as f64 + 0.5), &at))
+                    }
                 }
             }
         }
@@ -183,14 +186,20 @@ fn legend(view: &View, findings: &[&Finding]) -> String {
 
 fn drawn(row: &Row<'_>, y: f64, at: &impl Fn(f64) -> String) -> Markup {
     html! {
-        text x=(LABEL - 8.0) y=(y + 4.0) text-anchor="end" { title { (row.label) " vs " (row.base) } (short(row.label, LABELLED)) }
+        text x=(LABEL - 8.0) y=(y + 4.0) text-anchor="end" {
+            title { (row.label) " vs " (row.base) } (short(row.label, LABELLED))
+        }
         g class=(row.class) {
             @for (n, dot) in row.dots.iter().enumerate() {
                 // Three lanes, so that dots that are alike do not hide each other.
                 circle.trial cx=(at(*dot)) cy=(y + (n % 3) as f64 * 3.0 - 3.0) r="1.8" {}
             }
-            @if let Some((low, high)) = row.interval { line.interval x1=(at(low)) x2=(at(high)) y1=(y) y2=(y) {} }
-            circle class={ "dot" @if row.is_hollow { " hollow" } } cx=(at(row.ratio)) cy=(y) r="4" { title { (row.label) " vs " (row.base) ": " (percent(row.ratio)) } }
+            @if let Some((low, high)) = row.interval {
+                line.interval x1=(at(low)) x2=(at(high)) y1=(y) y2=(y) {}
+            }
+            circle class={ "dot" @if row.is_hollow { " hollow" } } cx=(at(row.ratio)) cy=(y) r="4" {
+                title { (row.label) " vs " (row.base) ": " (percent(row.ratio)) }
+            }
         }
         text x=(WIDTH - VALUE + 8.0) y=(y + 4.0) { (percent(row.ratio)) " " (row.word) }
     }

@@ -3,6 +3,7 @@
 
 use maud::{Markup, html};
 
+use super::{corners, px};
 use crate::html::tables::cell_name;
 use plimsoll_analysis::view::{LevelShape, StepView, View};
 use plimsoll_core::units::BYTES_PER_MIB;
@@ -33,8 +34,14 @@ pub(crate) fn section(view: &View, step: &StepView) -> Markup {
             h3 { "Shape of the tree" }
             p.caption { "Bytes in the files of each level, one upon the other, over the seconds of \
                         the step. All on one scale." }
-            p.keys { @for level in &levels { span { span class={ "key k" (level % 8) } {} " L" (level) } } }
-            div.figures { @for shape in &step.shapes { div { (figure(view, step, shape, most as f64)) } } }
+            p.keys {
+                @for level in &levels {
+                    span { span class={ "key k" (level % 8) } {} " L" (level) }
+                }
+            }
+            div.figures {
+                @for shape in &step.shapes { div { (figure(view, step, shape, most as f64)) } }
+            }
         }
     }
 }
@@ -42,6 +49,7 @@ pub(crate) fn section(view: &View, step: &StepView) -> Markup {
 fn figure(view: &View, step: &StepView, shape: &LevelShape, most: f64) -> Markup {
     let count = shape.columns[0].len();
     let width = (WIDTH - LEFT - RIGHT) / count as f64;
+    let x = |at: usize| LEFT + at as f64 * width;
     let y = |bytes: f64| TOP + (1.0 - bytes / most) * (HEIGHT - TOP - BOTTOM);
     let cell = &view.cells[shape.cell];
     let seconds = count as u32 * shape.seconds_per_column;
@@ -61,13 +69,17 @@ fn figure(view: &View, step: &StepView, shape: &LevelShape, most: f64) -> Markup
             svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (step.name) ": \
                 levels of " (cell.label) } {
                 @for part in [0.0, 0.5, 1.0] {
-                    @let at = format!("{:.1}", y(part * most));
+                    @let at = px(y(part * most));
                     line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(at) y2=(at) {}
-                    text x=(LEFT - 6.0) y=(format!("{:.1}", y(part * most) + 4.0)) text-anchor="end" { (size(part * most)) }
+                    text x=(LEFT - 6.0) y=(px(y(part * most) + 4.0)) text-anchor="end" {
+                        (size(part * most))
+                    }
                 }
                 @for (level, points) in shape.levels.iter().zip(outlines(shape)) {
-                    @let points: Vec<String> = points.iter().map(|(at, bytes)| format!("{:.1},{:.1}", LEFT + *at as f64 * width, y(*bytes))).collect();
-                    polygon class={ "fill k" (level % 8) } points=(points.join(" ")) { title { "L" (level) } }
+                    @let points = points.into_iter().map(|(at, bytes)| (x(at), y(bytes)));
+                    polygon class={ "fill k" (level % 8) } points=(corners(points)) {
+                        title { "L" (level) }
+                    }
                 }
                 text x=(LEFT) y=(HEIGHT - 6.0) { "0 s" }
                 text x=(WIDTH - RIGHT) y=(HEIGHT - 6.0) text-anchor="end" { (seconds) " s" }

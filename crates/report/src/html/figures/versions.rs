@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{dot, dot_key, short};
+use super::{corners, dot, dot_key, px, short};
 use crate::html::numbers::compact;
 use plimsoll_analysis::view::{Status, VersionGroup, View};
 
@@ -15,7 +15,11 @@ const BOTTOM: f64 = 58.0;
 
 /// A figure for each group that has more than one version.
 pub(crate) fn figures(view: &View) -> Markup {
-    html! { @for group in view.version_groups.iter().filter(|group| group.cells.len() > 1) { (figure(view, group)) } }
+    html! {
+        @for group in view.version_groups.iter().filter(|group| group.cells.len() > 1) {
+            (figure(view, group))
+        }
+    }
 }
 
 fn figure(view: &View, group: &VersionGroup) -> Markup {
@@ -43,38 +47,50 @@ fn figure(view: &View, group: &VersionGroup) -> Markup {
                 band is within 5 %; hollow: SLA missed or suspect)" }
             svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label={ (group.title) ": \
                 throughput over versions" } {
-                rect.band x=(LEFT) width=(WIDTH - LEFT - RIGHT) y=(format!("{:.1}", y(1.05))) height=(format!("{:.1}", y(0.95) - y(1.05))) {}
+                rect.band x=(LEFT) width=(WIDTH - LEFT - RIGHT) y=(px(y(1.05)))
+                    height=(px(y(0.95) - y(1.05))) {}
                 @for tick in ticks(low, high) {
-                    @let at = format!("{:.1}", y(tick));
+                    @let at = px(y(tick));
                     line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(at) y2=(at) {}
-                    text x=(LEFT - 6.0) y=(format!("{:.1}", y(tick) + 4.0)) text-anchor="end" { (compact(tick)) }
+                    text x=(LEFT - 6.0) y=(px(y(tick) + 4.0)) text-anchor="end" { (compact(tick)) }
                 }
-                @let one = format!("{:.1}", y(1.0));
+                @let one = px(y(1.0));
                 line.mark x1=(LEFT) x2=(WIDTH - RIGHT) y1=(one) y2=(one) {}
                 @for (at, cell) in group.cells.iter().enumerate() {
-                    @let (at, below) = (format!("{:.1}", x(at)), HEIGHT - BOTTOM + 18.0);
+                    @let (at, below) = (px(x(at)), HEIGHT - BOTTOM + 18.0);
                     @let label = &view.cells[*cell].build;
                     @if is_crowded {
-                        text x=(at) y=(below) text-anchor="end" transform={ "rotate(-30 " (at) " " (below) ")" } { title { (label) } (short(label, 16)) }
+                        text x=(at) y=(below) text-anchor="end"
+                            transform={ "rotate(-30 " (at) " " (below) ")" } {
+                            title { (label) } (short(label, 16))
+                        }
                     } @else {
-                        text x=(at) y=(below) text-anchor="middle" { title { (label) } (short(label, 20)) }
+                        text x=(at) y=(below) text-anchor="middle" {
+                            title { (label) } (short(label, 20))
+                        }
                     }
                 }
                 @for (i, test) in group.tests.iter().enumerate() {
                     @for run in runs(&test.ratios) {
-                        @let points: Vec<String> = run.iter().map(|(at, ratio)| format!("{:.1},{:.1}", x(*at), y(*ratio))).collect();
-                        polyline class={ "curve k" (i % 8) @if i >= 8 { " dashed" } } points=(points.join(" ")) {}
+                        @let points = corners(run.iter().map(|(at, ratio)| (x(*at), y(*ratio))));
+                        polyline class={ "curve k" (i % 8) @if i >= 8 { " dashed" } }
+                            points=(points) {}
                     }
                     @for (at, ratio) in test.ratios.iter().enumerate() {
                         @if let Some(ratio) = ratio {
-                            @let about = format!("{}, {}: {ratio:.2}", test.step, view.cells[group.cells[at]].label);
+                            @let label = &view.cells[group.cells[at]].label;
+                            @let about = format!("{}, {label}: {ratio:.2}", test.step);
                             (dot(i, x(at), y(*ratio), status(view, &test.step, group, at), &about))
                         }
                     }
                 }
             }
         }
-        p.keys { @for (i, test) in group.tests.iter().enumerate() { span { (dot_key(i)) " " (test.step) } } }
+        p.keys {
+            @for (i, test) in group.tests.iter().enumerate() {
+                span { (dot_key(i)) " " (test.step) }
+            }
+        }
     }
 }
 

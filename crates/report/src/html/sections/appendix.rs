@@ -6,7 +6,7 @@ use plimsoll_analysis::metrics::{CATALOGUE, Direction, MetricSet};
 
 use super::{ran, settings};
 use crate::html::page::UPLOT_LICENSE;
-use crate::html::tables::{cell_name, scrolling};
+use crate::html::tables::{cell_name, header, header_of_cells, scrolling};
 use plimsoll_analysis::view::View;
 
 pub(crate) fn sections(view: &View) -> Markup {
@@ -20,7 +20,10 @@ pub(crate) fn sections(view: &View) -> Markup {
         section {
             h2 id="plan" { a.anchor href="#plan" { "Plan" } }
             @for campaign in &view.campaigns {
-                details { summary { "Plan " (campaign.plan) " of " code { (campaign.id) } } pre { (campaign.plan_text) } }
+                details {
+                    summary { "Plan " (campaign.plan) " of " code { (campaign.id) } }
+                    pre { (campaign.plan_text) }
+                }
             }
         }
         (methods(view))
@@ -37,10 +40,19 @@ fn environment(view: &View) -> Markup {
         } @else {
             (scrolling(html! {
                 table.text {
-                    thead { tr { th { "fact" } @for (i, cell) in view.cells.iter().enumerate() { th { (cell_name(i, cell)) } } } }
+                    (header_of_cells(&["fact"], view, cell_name))
                     tbody {
                         @for (name, values) in &differences.differing {
-                            tr { th { (name) } @for value in values { td { @match value { Some(value) => (value), None => span.none { "–" } } } } }
+                            tr {
+                                th { (name) }
+                                @for value in values {
+                                    td {
+                                        @match value {
+                                            Some(value) => (value), None => span.none { "–" }
+                                        }
+                                    }
+                                }
+                            }
                         }
                     }
                 }
@@ -50,14 +62,32 @@ fn environment(view: &View) -> Markup {
             details {
                 summary { (differences.equal.len()) " that are equal in all cells" }
                 (scrolling(html! {
-                    table.text { tbody { @for (name, value) in &differences.equal { tr { th { (name) } td { (value) } } } } }
+                    table.text {
+                        tbody {
+                            @for (name, value) in &differences.equal {
+                                tr { th { (name) } td { (value) } }
+                            }
+                        }
+                    }
                 }))
             }
         }
     }
 }
 
+fn better(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Higher => "higher",
+        Direction::Lower => "lower",
+        Direction::Neutral => "",
+    }
+}
+
 fn methods(view: &View) -> Markup {
+    let mut steps = view.steps.iter();
+    let has_tests = steps.any(|step| step.set == MetricSet::Statements);
+    let own = has_tests.then(|| MetricSet::Statements.own());
+    let own = own.unwrap_or_default();
     html! {
         section {
             h2 id="methods" { a.anchor href="#methods" { "Methods and glossary" } }
@@ -96,21 +126,25 @@ fn methods(view: &View) -> Markup {
                 summary { "Every metric" }
                 (scrolling(html! {
                     table.text {
-                        thead { tr { th { "metric" } th { "unit" } th { "better" } th { "meaning" } th { "formula" } th { "source" } } }
+                        (header(["metric", "unit", "better", "meaning", "formula", "source"]))
                         tbody {
-                            @let own: &[_] = if view.steps.iter().any(|step| step.set == MetricSet::Statements) { MetricSet::Statements.own() } else { &[] };
                             @for metric in CATALOGUE.iter().chain(own) {
                                 tr {
                                     th { (metric.name) } td { (metric.unit) }
-                                    td { (match metric.direction { Direction::Higher => "higher", Direction::Lower => "lower", Direction::Neutral => "" }) }
-                                    td { (metric.meaning) } td { (metric.formula) } td { (metric.source) }
+                                    td { (better(metric.direction)) }
+                                    td { (metric.meaning) }
+                                    td { (metric.formula) }
+                                    td { (metric.source) }
                                 }
                             }
                         }
                     }
                 }))
             }
-            details { summary { "Licence of uPlot, which draws the per-second charts" } pre { (UPLOT_LICENSE) } }
+            details {
+                summary { "Licence of uPlot, which draws the per-second charts" }
+                pre { (UPLOT_LICENSE) }
+            }
         }
     }
 }

@@ -2,11 +2,14 @@
 
 use maud::{Markup, html};
 
-use crate::html::figures::{ramp_figure, section_figure};
+use crate::html::figures::ramp::ramp_figure;
+use crate::html::figures::section::section_figure;
 use crate::html::numbers::{decimal, time_ns};
 use crate::html::step::anchor;
-use crate::html::tables::{cell_name, classic_cell, dagger, scrolling, status_word};
-use plimsoll_analysis::view::{Ramp, Status, TestSubject, TestTable, View};
+use crate::html::tables::{
+    cell_name, classic_cell, dagger, header, header_of_cells, scrolling, status_word,
+};
+use plimsoll_analysis::view::{CellInfo, Ramp, Status, TestSubject, TestTable, View};
 use plimsoll_analysis::words::waiting::excludes;
 
 pub(crate) fn tests(view: &View) -> Markup {
@@ -30,6 +33,10 @@ pub(crate) fn tests(view: &View) -> Markup {
 }
 
 fn test_table(view: &View, table: &TestTable, has_figures: bool) -> Markup {
+    let has_daggers = table.subject == TestSubject::Relative;
+    let name = |i: usize, cell: &CellInfo| {
+        html! { (cell_name(i, cell)) @if has_daggers { (dagger(cell)) } }
+    };
     html! {
         h3 { (table.title) }
         p.caption { (table.caption) "." }
@@ -38,7 +45,7 @@ fn test_table(view: &View, table: &TestTable, has_figures: bool) -> Markup {
             h4 { (section.title) }
             (scrolling(html! {
                 table.classic {
-                    thead { tr { th {} @for (i, cell) in view.cells.iter().enumerate() { th { (cell_name(i, cell)) @if table.subject == TestSubject::Relative { (dagger(cell)) } } } } }
+                    (header_of_cells(&[""], view, name))
                     tbody {
                         @for row in &section.rows {
                             tr {
@@ -58,10 +65,17 @@ fn test_table(view: &View, table: &TestTable, has_figures: bool) -> Markup {
 fn legend(table: &TestTable) -> Markup {
     html! {
         @match table.subject {
-            TestSubject::Relative => { span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" } }
-            TestSubject::Throughput => { span.swatch.best { "▲ best quarter of the row" } " " span.swatch.worst { "▼ worst quarter" } }
+            TestSubject::Relative => {
+                span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" }
+            }
+            TestSubject::Throughput => {
+                span.swatch.best { "▲ best quarter of the row" } " "
+                span.swatch.worst { "▼ worst quarter" }
+            }
             TestSubject::Response | TestSubject::Cost => {
-                span.swatch.above { "▲ more than 5 % less than the base" } " " span.swatch.below { "▼ more than 5 % more" }
+                span.swatch.above { "▲ more than 5 % less than the base" }
+                " "
+                span.swatch.below { "▼ more than 5 % more" }
             }
         }
     }
@@ -76,7 +90,9 @@ fn ramp_table(view: &View, ramp: &Ramp) -> Markup {
     } else {
         "tps"
     };
+    let columns = ["users", ramp.rate.name, events, "mean", "p95", "p99", "max"];
     let response = ramp.is_open_loop().then_some("response p99");
+    let meaning = |status: Status| (status != Status::Ok).then(|| status.meaning());
     let users = |place: Option<usize>| {
         place.map_or_else(|| "–".to_owned(), |place| ramp.users[place].to_string())
     };
@@ -90,17 +106,32 @@ fn ramp_table(view: &View, ramp: &Ramp) -> Markup {
                 knee at " (users(of_ramp.knee)) }
             (scrolling(html! {
                 table {
-                    thead { tr { @for name in ["users", ramp.rate.name, events, "mean", "p95", "p99", "max"].into_iter().chain(response) { th { (name) } } } }
+                    (header(columns.into_iter().chain(response)))
                     tbody {
                         @for (users, level) in ramp.users.iter().zip(&of_ramp.levels) {
                             tr {
-                                th { a href={ "#" (anchor(&format!("{}@{users}", ramp.test))) } { (users) } }
-                                td title=[(level.status != Status::Ok).then(|| level.status.meaning())] {
-                                    (number(level.rate)) @if let Some(word) = status_word(level.status) { " " span.mark { (word) } }
+                                th {
+                                    a href={ "#" (anchor(&format!("{}@{users}", ramp.test))) } {
+                                        (users)
+                                    }
+                                }
+                                td
+                                    title=[meaning(level.status)] {
+                                    (number(level.rate))
+                                    @if let Some(word) = status_word(level.status) {
+                                        " " span.mark { (word) }
+                                    }
                                 }
                                 td { (number(level.tps)) }
-                                @for value in level.service_us { td title=[level.excluded_wait_s.map(excludes)] { (time(value)) } }
-                                @if response.is_some() { td { @if level.is_lower_bound { "≥ " } (time(level.p99_response_us)) } }
+                                @for value in level.service_us {
+                                    td title=[level.excluded_wait_s.map(excludes)] { (time(value)) }
+                                }
+                                @if response.is_some() {
+                                    td {
+                                        @if level.is_lower_bound { "≥ " }
+                                        (time(level.p99_response_us))
+                                    }
+                                }
                             }
                         }
                     }

@@ -3,8 +3,19 @@
 use maud::{Markup, html};
 use plimsoll_core::toolchain::{COMPILER, FLAGS, OPTIMISATION, PACKAGER, UNKNOWN};
 
-use crate::html::tables::{cell_name, dagger, scrolling};
+use crate::html::tables::{cell_name, dagger, header, scrolling};
 use plimsoll_analysis::view::{CellInfo, View};
+
+const COLUMNS: [&str; 8] = [
+    "cell",
+    "version",
+    "origin",
+    "packager",
+    "compiler",
+    "flags that move numbers",
+    "server sha256",
+    "against the base",
+];
 
 pub(crate) fn section(view: &View) -> Markup {
     html! {
@@ -16,9 +27,7 @@ pub(crate) fn section(view: &View) -> Markup {
             }
             (scrolling(html! {
                 table.text {
-                    thead {
-                        tr { th { "cell" } th { "version" } th { "origin" } th { "packager" } th { "compiler" } th { "flags that move numbers" } th { "server sha256" } th { "against the base" } }
-                    }
+                    (header(COLUMNS))
                     tbody { @for (i, cell) in view.cells.iter().enumerate() { (row(i, cell)) } }
                 }
             }))
@@ -47,7 +56,12 @@ fn row(index: usize, cell: &CellInfo) -> Markup {
             td { (told(PACKAGER)) }
             td { (told(COMPILER)) }
             td title=[cell.toolchain.get(FLAGS)] { (told(OPTIMISATION)) }
-            td { @match &cell.server_sha256 { Some(sha256) => code title=(sha256) { (sha256.chars().take(12).collect::<String>()) }, None => (nothing) } }
+            td {
+                @match &cell.server_sha256 {
+                    Some(sha256) => code title=(sha256)
+                        { (sha256.chars().take(12).collect::<String>()) }, None => (nothing)
+                }
+            }
             td {
                 @match &cell.caveat {
                     Some(caveat) => (caveat.to_string()),

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use crate::html::numbers::decimal;
-use crate::html::tables::{cell_name, scrolling};
+use crate::html::tables::{cell_name, header, header_of_cells, scrolling};
 use plimsoll_analysis::view::{NotAsAsked, OnlyIn, Setting, View};
 use plimsoll_core::units::{BYTES_PER_GIB, BYTES_PER_MIB};
 
@@ -24,6 +24,7 @@ pub(crate) fn section(view: &View) -> Markup {
         .differing
         .iter()
         .partition(|setting| setting.is_asked);
+    let places: Vec<&Setting> = settings.places.iter().collect();
     html! {
         section {
             h2 id="settings" { a.anchor href="#settings" { "Effective settings" } }
@@ -41,24 +42,41 @@ pub(crate) fn section(view: &View) -> Markup {
                 @if asked.is_empty() && !is_empty && view.cells.len() > 1 { p { "What several \
                     engines have is the same in all of them." } }
             } @else if own.len() > MOST_OPEN {
-                details { summary { (own.len()) " other settings differ: the engines' own defaults" } (table(view, &own)) }
+                details {
+                    summary { (own.len()) " other settings differ: the engines' own defaults" }
+                    (table(view, &own))
+                }
             } @else {
                 h3 { "Different by the engines' own defaults" }
                 (table(view, &own))
             }
             @if !settings.only_in.is_empty() {
                 @let count: usize = settings.only_in.iter().map(|only| only.settings.len()).sum();
-                details { summary { (count) " that only some of the cells have" } @for only in &settings.only_in { (only_in(view, only)) } }
+                details {
+                    summary { (count) " that only some of the cells have" }
+                    @for only in &settings.only_in { (only_in(view, only)) }
+                }
             }
             @if !settings.places.is_empty() {
-                details { summary { (settings.places.len()) " that name places, ports, identities \
-                                                            and versions" } (table(view, &settings.places.iter().collect::<Vec<_>>())) }
+                details {
+                    summary {
+                        (settings.places.len())
+                        " that name places, ports, identities and versions"
+                    }
+                    (table(view, &places))
+                }
             }
             @if !settings.equal.is_empty() {
-                details { summary { (settings.equal.len()) " that are equal in all cells" } (pairs(&settings.equal)) }
+                details {
+                    summary { (settings.equal.len()) " that are equal in all cells" }
+                    (pairs(&settings.equal))
+                }
             }
-            @if !settings.untold.is_empty() { p.caption { "Requested, but not reported by any \
-                                                          engine: " (settings.untold.join(", ")) "." } }
+            @if !settings.untold.is_empty() {
+                p.caption {
+                    "Requested, but not reported by any engine: " (settings.untold.join(", ")) "."
+                }
+            }
         }
     }
 }
@@ -96,8 +114,18 @@ fn not_as_asked(view: &View) -> Markup {
             h3 { "Not as asked" }
             (scrolling(html! {
                 table.text {
-                    thead { tr { th { "setting" } th { "asked" } th { "runs with" } th { "cells" } } }
-                    tbody { @for setting in adjusted { tr { th { (setting.name) } td { (with_size(&setting.name, &setting.asked)) } td.below { (with_size(&setting.name, setting.found.as_deref().unwrap_or_default())) } td { (cells(setting)) } } } }
+                    (header(["setting", "asked", "runs with", "cells"]))
+                    tbody {
+                        @for setting in adjusted {
+                            tr {
+                                th { (setting.name) }
+                                td { (with_size(&setting.name, &setting.asked)) }
+                                @let found = setting.found.as_deref().unwrap_or_default();
+                                td.below { (with_size(&setting.name, found)) }
+                                td { (cells(setting)) }
+                            }
+                        }
+                    }
                 }
             }))
         }
@@ -107,10 +135,15 @@ fn not_as_asked(view: &View) -> Markup {
                                            them" }
                 (scrolling(html! {
                     table.text {
-                        thead { tr { th { "setting" } th { "asked" } th { "why" } th { "cells" } } }
+                        (header(["setting", "asked", "why", "cells"]))
                         tbody {
                             @for setting in left_out {
-                                tr { th { (setting.name) } td { (setting.asked) } td { (setting.found.as_ref().err().map_or("", String::as_str)) } td { (cells(setting)) } }
+                                tr {
+                                    th { (setting.name) }
+                                    td { (setting.asked) }
+                                    td { (setting.found.as_ref().err().map_or("", String::as_str)) }
+                                    td { (cells(setting)) }
+                                }
                             }
                         }
                     }
@@ -139,14 +172,19 @@ fn with_size(name: &str, value: &str) -> String {
 fn table(view: &View, settings: &[&Setting]) -> Markup {
     scrolling(html! {
         table.text.settings {
-            thead { tr { th { "setting" } @for (i, cell) in view.cells.iter().enumerate() { th { (cell_name(i, cell)) } } } }
+            (header_of_cells(&["setting"], view, cell_name))
             tbody {
                 @for setting in settings {
                     tr {
                         th { (setting.name) }
-                        @for ((value, shown), is_other) in setting.values.iter().zip(&setting.shown).zip(&setting.is_other) {
+                        @for ((value, shown), is_other) in
+                            setting.values.iter().zip(&setting.shown).zip(&setting.is_other) {
                             td.other[*is_other] title=[value.as_ref().filter(|_| value != shown)] {
-                                @match shown { Some(shown) => (shown), None => span.none title="not told" { "–" } }
+                                @match shown {
+                                    Some(shown) => (shown), None => span.none title="not told" {
+                                        "–"
+                                    }
+                                }
                             }
                         }
                     }
@@ -162,11 +200,20 @@ fn only_in(view: &View, only: &OnlyIn) -> Markup {
         .iter()
         .map(|cell| view.cells[*cell].label.as_str())
         .collect();
-    html! { details.inner { summary { (only.settings.len()) " only in " (labels.join(", ")) } (pairs(&only.settings)) } }
+    html! {
+        details.inner {
+            summary { (only.settings.len()) " only in " (labels.join(", ")) }
+            (pairs(&only.settings))
+        }
+    }
 }
 
 fn pairs(settings: &[(String, String)]) -> Markup {
-    scrolling(
-        html! { table.text { tbody { @for (name, value) in settings { tr { th { (name) } td { (value) } } } } } },
-    )
+    scrolling(html! {
+        table.text {
+            tbody {
+                @for (name, value) in settings { tr { th { (name) } td { (value) } } }
+            }
+        }
+    })
 }

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::html::figures::ratios;
-use crate::html::tables::{cell_name, classic_cell, dagger, scrolling};
+use crate::html::figures::step_ratios::ratios;
+use crate::html::tables::{cell_name, classic_cell, dagger, header, scrolling};
 use crate::published;
 use plimsoll_analysis::view::{ClassicTable, View};
 
@@ -43,22 +43,32 @@ pub(crate) fn cells(view: &View) -> Markup {
         h2 id="cells" { a.anchor href="#cells" { "Cells" } }
         (scrolling(html! {
             table.text {
-                thead { tr { th { "cell" } th { "version" } th { "config" } th { "shape" } th { "workload" } th { "engine" } } }
+                (header(["cell", "version", "config", "shape", "workload", "engine"]))
                 tbody {
                     @for (i, cell) in view.cells.iter().enumerate() {
                         tr {
                             th { (cell_name(i, cell)) (dagger(cell)) }
                             td title=(cell.build_options.join("\n")) { (cell.version) }
-                            td title=(settings(&cell.config_settings)) { (cell.config) " (" (cell.config_source) ")" }
+                            td title=(settings(&cell.config_settings)) {
+                                (cell.config) " (" (cell.config_source) ")"
+                            }
                             td { (cell.shape) }
                             td { (cell.workload) }
-                            td { (match cell.is_embedded { Some(true) => "embedded: shares the \
-                                client's process", Some(false) => "server", None => "not started" }) }
+                            td { (engine(cell.is_embedded)) }
                         }
                     }
                 }
             }
         }))
+    }
+}
+
+/// Where the engine ran, if it did.
+fn engine(is_embedded: Option<bool>) -> &'static str {
+    match is_embedded {
+        Some(true) => "embedded: shares the client's process",
+        Some(false) => "server",
+        None => "not started",
     }
 }
 
@@ -71,7 +81,6 @@ fn settings(settings: &std::collections::BTreeMap<String, String>) -> String {
 }
 
 pub(crate) fn summary(view: &View) -> Markup {
-    let summary = &view.summary;
     html! {
         section {
             h2 id="summary" { a.anchor href="#summary" { "Summary" } }
@@ -79,27 +88,35 @@ pub(crate) fn summary(view: &View) -> Markup {
             (crate::html::figures::versions::figures(view))
             @for table in &view.published { (published::to_html(table, classic_cell)) }
             @if view.published.iter().any(|table| table.base.is_some()) { (caveats(view)) }
-            @if view.published.is_empty() {
-            @if !summary.absolute.columns.is_empty() { (classic_table(view, &summary.absolute, html! {
-                span.swatch.best { "▲ best quarter of the column" } " " span.swatch.worst { "▼ \
-                    worst quarter" } " "
-                span.swatch.missed.sla_missed { "SLA missed" }
-            })) }
-            @if !summary.relative.columns.is_empty() { (classic_table(view, &summary.relative, html! {
-                span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" } " "
-                span.swatch.plain.sla_missed { "SLA missed by the cell or the base: the ratio \
-                                               proves nothing" }
-            })) }
-            (caveats(view))
-            @if !summary.index_seconds.columns.is_empty() { (classic_table(view, &summary.index_seconds, html! {})) }
-            @if view.cells.len() > 1 && summary.tests.is_empty() && summary.ramps.is_empty() { (ratios(view)) }
-            @if !summary.insert_rate.columns.is_empty() {
-                (classic_table(view, &summary.insert_rate, html! { span.swatch.worst { "▼ missed \
-                    its SLA" } }))
-            }
-            }
+            @if view.published.is_empty() { (classic_tables(view)) }
             (reasons(view))
         }
+    }
+}
+
+fn classic_tables(view: &View) -> Markup {
+    let summary = &view.summary;
+    let best = html! {
+        span.swatch.best { "▲ best quarter of the column" } " "
+        span.swatch.worst { "▼ worst quarter" } " "
+        span.swatch.missed.sla_missed { "SLA missed" }
+    };
+    let above = html! {
+        span.swatch.above { "▲ above 1.05" } " " span.swatch.below { "▼ below 0.95" } " "
+        span.swatch.plain.sla_missed {
+            "SLA missed by the cell or the base: the ratio proves nothing"
+        }
+    };
+    let missed = html! { span.swatch.worst { "▼ missed its SLA" } };
+    // Microbenchmarks have figures of their own.
+    let has_figure = view.cells.len() > 1 && summary.tests.is_empty() && summary.ramps.is_empty();
+    html! {
+        (classic_table(view, &summary.absolute, best))
+        (classic_table(view, &summary.relative, above))
+        (caveats(view))
+        (classic_table(view, &summary.index_seconds, html! {}))
+        @if has_figure { (ratios(view)) }
+        (classic_table(view, &summary.insert_rate, missed))
     }
 }
 
@@ -115,17 +132,31 @@ fn caveats(view: &View) -> Markup {
     }
 }
 
+/// Nothing without columns.
 fn classic_table(view: &View, table: &ClassicTable, legend: Markup) -> Markup {
+    if table.columns.is_empty() {
+        return html! {};
+    }
+    let steps = table.columns.iter().map(|column| heading(view, column));
+    let columns = std::iter::once(html! {}).chain(steps);
     html! {
         h3 { (table.title) }
         p.caption { (table.caption) ". " span.legend { (legend) } }
         (scrolling(html! {
             table.classic {
-                thead { tr { th {} @for column in &table.columns { th { (heading(view, column)) } } } }
+                (header(columns))
                 tbody {
                     @for (i, row) in table.rows.iter().enumerate() {
                         tr {
-                            th { @match view.cells.get(i) { Some(cell) => { (cell_name(i, cell)) @if !row.mark.is_empty() { (dagger(cell)) } } None => (row.label) } }
+                            th {
+                                @match view.cells.get(i) {
+                                    Some(cell) => {
+                                        (cell_name(i, cell))
+                                        @if !row.mark.is_empty() { (dagger(cell)) }
+                                    }
+                                    None => (row.label)
+                                }
+                            }
                             @for cell in &row.cells { (classic_cell(cell)) }
                         }
                     }
@@ -138,7 +169,11 @@ fn classic_table(view: &View, table: &ClassicTable, legend: Markup) -> Markup {
 /// A step leads to its section.
 fn heading(view: &View, column: &str) -> Markup {
     html! {
-        @if view.steps.iter().any(|step| step.name == column) { a href={ "#" (crate::html::step::anchor(column)) } { (column) } } @else { (column) }
+        @if view.steps.iter().any(|step| step.name == column) {
+            a href={ "#" (crate::html::step::anchor(column)) } { (column) }
+        } @else {
+            (column)
+        }
     }
 }
 
@@ -149,13 +184,15 @@ fn reasons(view: &View) -> Markup {
             h3 { "What is not ok" }
             (scrolling(html! {
                 table.text {
-                    thead { tr { th { "cell" } th { "steps" } th { "status" } th { "reason" } } }
+                    (header(["cell", "steps", "status", "reason"]))
                     tbody {
                         @for reason in &view.reasons {
                             tr {
                                 th { (cell_name(reason.cell, &view.cells[reason.cell])) }
                                 td { (reason.steps.join(" ")) }
-                                td title=(reason.status.meaning()) { (reason.status.name().replace('_', " ")) }
+                                td title=(reason.status.meaning()) {
+                                    (reason.status.name().replace('_', " "))
+                                }
                                 td.log {
                                     (reason.text)
                                     @if let Some(more) = &reason.more { details { summary { "more: \

@@ -4,9 +4,10 @@ use itertools::Itertools;
 use maud::{Markup, html};
 
 use crate::html::figures::ratio_plot::ratio_plot;
-use crate::html::tables::{cell_name, scrolling};
+use crate::html::tables::{cell_name, header, scrolling};
 use plimsoll_analysis::verdicts::{
-    Finding, NO_VERDICTS, bases, control_line, counts, floor_line, headline, largest, percent,
+    Finding, NO_VERDICTS, bases, control_line, counts, farthest, floor_line, headline, largest,
+    percent,
 };
 use plimsoll_analysis::view::{Status, View};
 
@@ -31,9 +32,13 @@ pub(crate) fn section(view: &View) -> Markup {
     let is_screen = findings.is_screen();
     html! {
         section {
-            h2 id="verdicts" { a.anchor href="#verdicts" { @if is_screen { "Survey" } @else { "Verdicts" } } }
+            h2 id="verdicts" {
+                a.anchor href="#verdicts" { @if is_screen { "Survey" } @else { "Verdicts" } }
+            }
             p.strip {
-                @for (word, count) in counts(findings) { span class={ "verdict " (word) } { strong { (count) } " " (word) } " " }
+                @for (word, count) in counts(findings) {
+                    span class={ "verdict " (word) } { strong { (count) } " " (word) } " "
+                }
                 span.caption {
                     @if findings.all.is_empty() { (NO_VERDICTS) " " (view.cells[0].label) }
                     @else { "of throughput, against " (bases(view)) }
@@ -43,7 +48,9 @@ pub(crate) fn section(view: &View) -> Markup {
                                         unusual step differs by more than two starts of one build \
                                         would, 95 times of 100; " code { "plimsoll confirm" } " \
                                             shows whether the difference is real." } }
-            @for line in control_line(findings).iter().chain(&floor_line(findings)) { p.facts { (line) } }
+            @for line in control_line(findings).iter().chain(&floor_line(findings)) {
+                p.facts { (line) }
+            }
             (told(view))
             @if !findings.all.is_empty() { (matrix(view)) }
             (plots(view))
@@ -59,11 +66,16 @@ fn told(view: &View) -> Markup {
             ol.told {
                 @for finding in largest {
                     li {
-                        a href={ "#" (crate::html::step::anchor(&finding.step)) } { (finding.step) } " "
+                        a href={ "#" (crate::html::step::anchor(&finding.step)) } { (finding.step) }
+                        " "
                         (view.cells[finding.cell].label) (against(view, finding.base)) ": "
-                        span class={ "verdict " (finding.call.word()) } { (finding.call.word()) } " "
+                        span class={ "verdict " (finding.call.word()) } { (finding.call.word()) }
+                        " "
                         strong { (change(finding)) }
-                        @if let Some((low, high)) = finding.estimate.and_then(|estimate| estimate.interval) { " [" (percent(low)) ", " (percent(high)) "]" }
+                        @if let Some((low, high)) =
+                            finding.estimate.and_then(|estimate| estimate.interval) {
+                            " [" (percent(low)) ", " (percent(high)) "]"
+                        }
                         @if !finding.why.is_empty() { " – " (finding.why) }
                     }
                 }
@@ -112,22 +124,44 @@ fn matrix(view: &View) -> Markup {
     // Versions of one group stand together.
     let mut cells: Vec<usize> = (0..view.cells.len()).filter(is_shown).collect();
     cells.sort_by_key(|cell| view.cells[*cell].base);
-    let name = |cell: usize| html! { (cell_name(cell, &view.cells[cell])) (against(view, view.cells[cell].base)) };
+    let name = |at: usize| {
+        let cell = &view.cells[at];
+        html! { (cell_name(at, cell)) (against(view, cell.base)) }
+    };
     let link = |step: &str| html! { a href={ "#" (crate::html::step::anchor(step)) } { (step) } };
+    let corner = std::iter::once(html! {});
     html! {
         h3 { "Throughput against the base" }
         p.caption {
-            @for (word, _) in counts(&view.findings) { span class={ "verdict " (word) } { (sign(word)) " " (word) } " " }
-            span class="verdict sla_missed" { "SLA missed" } " " span class="verdict hollow" { "machine disturbed" }
+            @for (word, _) in counts(&view.findings) {
+                span class={ "verdict " (word) } { (sign(word)) " " (word) } " "
+            }
+            span class="verdict sla_missed" { "SLA missed" }
+            " "
+            span class="verdict hollow" { "machine disturbed" }
         }
         (scrolling(html! {
             table.matrix {
                 @if are_wide {
-                    thead { tr { th {} @for cell in &cells { th { (name(*cell)) } } } }
-                    tbody { @for step in &steps { tr { th { (link(step)) } @for cell in &cells { (matrix_cell(view, *cell, step)) } } } }
+                    (header(corner.chain(cells.iter().map(|cell| name(*cell)))))
+                    tbody {
+                        @for step in &steps {
+                            tr {
+                                th { (link(step)) }
+                                @for cell in &cells { (matrix_cell(view, *cell, step)) }
+                            }
+                        }
+                    }
                 } @else {
-                    thead { tr { th {} @for step in &steps { th { (link(step)) } } } }
-                    tbody { @for cell in &cells { tr { th { (name(*cell)) } @for step in &steps { (matrix_cell(view, *cell, step)) } } } }
+                    (header(corner.chain(steps.iter().map(|step| link(step)))))
+                    tbody {
+                        @for cell in &cells {
+                            tr {
+                                th { (name(*cell)) }
+                                @for step in &steps { (matrix_cell(view, *cell, step)) }
+                            }
+                        }
+                    }
                 }
             }
         }))
@@ -175,7 +209,8 @@ fn matrix_cell(view: &View, cell: usize, step: &str) -> Markup {
     .into_iter()
     .filter(|part| !part.is_empty());
     html! {
-        td class={ "verdict " (finding.call.word()) (hatch) (hollow) } title=(about.collect::<Vec<_>>().join("; ")) {
+        td class={ "verdict " (finding.call.word()) (hatch) (hollow) }
+            title=(about.collect::<Vec<_>>().join("; ")) {
             span.sign { (sign(finding.call.word())) } (change(finding))
             @if finding.left_out > 0 { " " span.mark { (finding.left_out) " out" } }
         }
@@ -210,31 +245,25 @@ fn plots(view: &View) -> Markup {
             (ratio_plot(view, &farthest(&rates, PLOTTED_FIRST), true, &format!("The \
                 {PLOTTED_FIRST} largest differences. {RATE}")))
             details {
-                summary { "Throughput, " @if rates.len() > PLOTTED { "the " (PLOTTED) " largest of " (rates.len()) } @else { "all " (rates.len()) } }
+                summary {
+                    "Throughput, "
+                    @if rates.len() > PLOTTED {
+                        "the " (PLOTTED) " largest of " (rates.len())
+                    } @else {
+                        "all " (rates.len())
+                    }
+                }
                 (ratio_plot(view, &farthest(&rates, PLOTTED), true, RATE))
             }
         } @else if !rates.is_empty() || control(true).is_some() {
             (ratio_plot(view, &rates, true, RATE))
         }
         @if let Some(title) = cost.map(|metric| headline(metric.name)) {
-            details { summary { (title) } (ratio_plot(view, &farthest(&costs, PLOTTED), false, &format!("{title} / base, less is better"))) }
+            details {
+                summary { (title) }
+                @let title = format!("{title} / base, less is better");
+                (ratio_plot(view, &farthest(&costs, PLOTTED), false, &title))
+            }
         }
     }
-}
-
-/// The findings with the largest differences, in their order; more than asked for where some are
-/// equally large.
-fn farthest<'a>(findings: &[&'a Finding], most: usize) -> Vec<&'a Finding> {
-    let mut sizes: Vec<f64> = findings.iter().map(|finding| size(finding)).collect();
-    sizes.sort_by(|a, b| b.total_cmp(a));
-    let least = sizes.get(most - 1).copied().unwrap_or(0.0);
-    findings
-        .iter()
-        .copied()
-        .filter(|finding| size(finding) >= least)
-        .collect()
-}
-
-fn size(finding: &Finding) -> f64 {
-    finding.gain().unwrap_or(0.0).abs()
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::html::numbers::{decimal, group};
-use crate::html::tables::{cell_name, dagger, ratio, scrolling};
+use crate::html::tables::{cell_name, header_of_cells, header_with_ratios, ratio, scrolling};
 use plimsoll_analysis::view::{Counter, CounterKind, StepView, View};
 
 pub(crate) fn counters(view: &View, step: &StepView) -> Markup {
@@ -32,7 +32,10 @@ pub(crate) fn counters(view: &View, step: &StepView) -> Markup {
                 (per_operation(view, &front))
             }
             @if !others.is_empty() {
-                details { summary { "All other counters that moved (" (others.len()) ")" } (per_operation(view, &others)) }
+                details {
+                    summary { "All other counters that moved (" (others.len()) ")" }
+                    (per_operation(view, &others))
+                }
             }
             @if !levels.is_empty() {
                 details {
@@ -49,21 +52,37 @@ pub(crate) fn counters(view: &View, step: &StepView) -> Markup {
 fn per_operation(view: &View, counters: &[&Counter]) -> Markup {
     scrolling(html! {
         table {
-            thead {
-                tr { th { "counter" } th { "unit" } @for (i, cell) in view.cells.iter().enumerate() { th colspan=(if i == 0 { 1 } else { 2 }) { (cell_name(i, cell)) (dagger(cell)) } } }
-            }
+            (header_with_ratios(&["counter", "unit"], view, |i, _| i > 0))
             tbody {
                 @for counter in counters {
                     tr {
-                        th { @if counter.meaning.is_empty() { (counter.name) } @else { abbr title=(counter.meaning) { (counter.name) } } }
+                        th {
+                            @if counter.meaning.is_empty() {
+                                (counter.name)
+                            } @else {
+                                abbr title=(counter.meaning) { (counter.name) }
+                            }
+                        }
                         td.unit { (counter.unit) }
-                        @for (i, (value, per_operation)) in counter.values.iter().zip(&counter.per_operation).enumerate() {
+                        @for (i, (value, per_operation)) in
+                            counter.values.iter().zip(&counter.per_operation).enumerate() {
                             td title=[value.map(|value| group(&value.to_string()))] {
-                                @match per_operation { Some(number) => (short(*number)), None => span.none title="not counted" { "–" } }
+                                @match per_operation {
+                                    Some(number) => (short(*number)), None => span.none
+                                        title="not counted" {
+                                        "–"
+                                    }
+                                }
                             }
                             @if i > 0 {
                                 @let base = counter.per_operation[0];
-                                td.ratio { @if per_operation.is_some() && base.is_some_and(|base| base != 0.0) { "×" } (ratio(*per_operation, base)) }
+                                td.ratio {
+                                    @if per_operation.is_some() &&
+                                        base.is_some_and(|base| base != 0.0) {
+                                        "×"
+                                    }
+                                    (ratio(*per_operation, base))
+                                }
                             }
                         }
                     }
@@ -76,13 +95,20 @@ fn per_operation(view: &View, counters: &[&Counter]) -> Markup {
 fn level_table(view: &View, levels: &[&Counter]) -> Markup {
     scrolling(html! {
         table {
-            thead { tr { th { "level" } @for (i, cell) in view.cells.iter().enumerate() { th { (cell_name(i, cell)) } } } }
+            (header_of_cells(&["level"], view, cell_name))
             tbody {
                 @for level in levels {
                     tr {
                         th { (level.name) }
                         @for value in &level.values {
-                            td { @match value { Some(value) => { @if *value > 0 { "+" } (group(&value.to_string())) } None => span.none { "–" } } }
+                            td {
+                                @match value {
+                                    Some(value) => {
+                                        @if *value > 0 { "+" } (group(&value.to_string()))
+                                    }
+                                    None => span.none { "–" }
+                                }
+                            }
                         }
                     }
                 }

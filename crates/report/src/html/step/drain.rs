@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::html::numbers::time_ns;
-use crate::html::tables::{cell_name, scrolling};
+use crate::html::tables::{cell_name, header, scrolling};
 use plimsoll_analysis::view::{StepView, View};
 
 pub(crate) fn drains(view: &View, step: &StepView) -> Markup {
@@ -14,9 +14,10 @@ pub(crate) fn drains(view: &View, step: &StepView) -> Markup {
                         plan's wait passes." }
             (scrolling(html! {
                 table.text {
-                    thead { tr { th { "cell" } th { "working" } th { "waiting" } th { "actions" } } }
+                    (header(["cell", "working", "waiting", "actions"]))
                     tbody {
-                        @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+                        @for (i, (cell, outcome)) in
+                            view.cells.iter().zip(&step.outcomes).enumerate() {
                             @if let Some(drain) = &outcome.drain {
                                 tr {
                                     th { (cell_name(i, cell)) }
@@ -27,7 +28,13 @@ pub(crate) fn drains(view: &View, step: &StepView) -> Markup {
                                             summary { (drain.actions.len()) " actions" }
                                             @for (action, seconds, result) in &drain.actions {
                                                 @let is_long = result.contains('\n');
-                                                div { code { (action) } " " (time_ns(seconds * 1e9)) @if !result.is_empty() && !is_long { ": " (result) } }
+                                                div {
+                                                    code { (action) }
+                                                    " " (time_ns(seconds * 1e9))
+                                                    @if !result.is_empty() && !is_long {
+                                                        ": " (result)
+                                                    }
+                                                }
                                                 @if is_long { pre { (result) } }
                                             }
                                         }

@@ -7,15 +7,20 @@ use maud::{Markup, html};
 use plimsoll_analysis::metrics::{EXCLUDED_WAIT_S, INDEX_S, MAXOP, Metric};
 
 use crate::html::data::chart_id;
-use crate::html::figures::{bars, curves};
+use crate::html::figures::bars::bars;
+use crate::html::figures::curves::curves;
 use crate::html::numbers::{decimal, group, time_ns};
-use crate::html::tables::{cell_name, dagger, measure, metric_heading, metric_ratio, scrolling};
+use crate::html::tables::{
+    cell_name, dagger, header, header_with_ratios, measure, metric_heading, metric_ratio, scrolling,
+};
 use counters::counters;
 use drain::drains;
 use plimsoll_analysis::classic::Class;
 use plimsoll_analysis::classic::response::{BUCKETS, format_share, shade};
 use plimsoll_analysis::metrics::columns::{is_turned, step_columns, step_metrics};
-use plimsoll_analysis::view::{Clock, LatencyTable, Outcome, ResponseTable, StepView, View};
+use plimsoll_analysis::view::{
+    Clock, LatencyTable, OperationCount, Outcome, ResponseTable, StepView, View,
+};
 use plimsoll_analysis::words::waiting::{excludes, worth_telling};
 
 /// The id of a step's heading: letters and digits only, whatever the name holds.
@@ -50,7 +55,10 @@ pub(crate) fn section(view: &View, index: usize, step: &StepView) -> Markup {
             div.figures {
                 div { (bars(view, step)) }
                 @for table in &step.latencies {
-                    @if table.kind != "index" && table.rows.iter().any(|row| !row.curve.is_empty()) { (curves(view, table)) }
+                    @if table.kind != "index" &&
+                        table.rows.iter().any(|row| !row.curve.is_empty()) {
+                        (curves(view, table))
+                    }
                 }
             }
             (charts(view, index, step))
@@ -83,6 +91,20 @@ fn events(view: &View, step: &StepView) -> Markup {
         value.map_or_else(|| "–".to_owned(), |value| decimal(value, decimals))
     };
     let time = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |us| time_ns(us * 1e3));
+    let columns = [
+        "event",
+        "cell",
+        "events",
+        "retried",
+        "failed",
+        "events/s",
+        "statements",
+        "mean",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+    ];
     let response = step.has_event_responses().then_some("response p99");
     html! {
         @if !step.events.is_empty() {
@@ -91,18 +113,28 @@ fn events(view: &View, step: &StepView) -> Markup {
                         statement to the end of its last. BEGIN and COMMIT are statements." }
             (scrolling(html! {
                 table {
-                    thead { tr { th { "event" } th { "cell" } @for name in ["events", "retried", "failed", "events/s", "statements", "mean", "p50", "p99", "p99.9", "max"].into_iter().chain(response) { th { (name) } } } }
+                    (header(columns.into_iter().chain(response)))
                     tbody {
                         @for row in &step.events {
-                            @let [events, retried, failed, per_s, statements, times @ .., p99_response] = row.numbers().map(|(_, _, value)| value);
+                            @let numbers = row.numbers().map(|(_, _, value)| value);
+                            @let [events, retried, failed, per_s, statements, rest @ ..] = numbers;
+                            @let [times @ .., p99_response] = rest;
+                            @let excluded = step.excluded_wait_s(row.cell, &row.kind).map(excludes);
                             tr {
                                 th { (row.kind) }
                                 td { (cell_name(row.cell, &view.cells[row.cell])) }
                                 @for count in [events, retried, failed] { td { (text(count, 0)) } }
                                 td { (text(per_s, 1)) }
                                 td { (text(statements, 2)) }
-                                @for us in times { td title=[step.excluded_wait_s(row.cell, &row.kind).map(excludes)] { (time(us)) } }
-                                @if response.is_some() { td { @if row.is_response_lower_bound() { "≥ " } (time(p99_response)) } }
+                                @for us in times {
+                                    td title=[&excluded] { (time(us)) }
+                                }
+                                @if response.is_some() {
+                                    td {
+                                        @if row.is_response_lower_bound() { "≥ " }
+                                        (time(p99_response))
+                                    }
+                                }
                             }
                         }
                     }
@@ -156,11 +188,15 @@ fn charts(view: &View, index: usize, step: &StepView) -> Markup {
                                                                     maxima."
                 }
             }
-            p.keys { @for (i, cell) in view.cells.iter().enumerate() { span { (cell_name(i, cell)) } } }
+            p.keys {
+                @for (i, cell) in view.cells.iter().enumerate() { span { (cell_name(i, cell)) } }
+            }
             div.charts {
                 @for (i, chart) in step.charts.iter().enumerate() {
                     div.chart {
-                        div.charthead { strong { (chart.title) } " " span { (chart.unit) } span.readout {} }
+                        div.charthead {
+                            strong { (chart.title) } " " span { (chart.unit) } span.readout {}
+                        }
                         div.plot id=(chart_id(index, i)) { noscript { "This chart needs \
                             JavaScript; the series are in the campaign's folder." } }
                     }
@@ -177,6 +213,8 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
     if is_turned(&columns) {
         return metric_rows(view, step, &columns);
     }
+    let headings = columns.iter().map(|metric| metric_heading(metric));
+    let headings = std::iter::once(html! {}).chain(headings);
     let has_ratios = |i: usize| {
         let base = view.cells[i].base;
         base != i
@@ -187,19 +225,33 @@ fn main_metrics(view: &View, step: &StepView) -> Markup {
     html! {
         (scrolling(html! {
             table {
-                thead { tr { th {} @for metric in &columns { th { (metric_heading(metric)) } } } }
+                (header(headings))
                 tbody {
                     @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
-                        tr { th { (cell_name(i, cell)) } @for metric in &columns { td title=[excluded(outcome, metric)] { (measure(outcome.measure(metric))) } } }
+                        tr {
+                            th { (cell_name(i, cell)) }
+                            @for metric in &columns {
+                                td title=[excluded(outcome, metric)] {
+                                    (measure(outcome.measure(metric)))
+                                }
+                            }
+                        }
                     }
                 }
                 @if (0..view.cells.len()).any(has_ratios) {
                     tbody.ratios {
-                        @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+                        @for (i, (cell, outcome)) in
+                            view.cells.iter().zip(&step.outcomes).enumerate() {
                             @if has_ratios(i) {
                                 tr {
-                                    th { span class={ "key k" (i % 8) } {} (cell.label) " / base" (dagger(cell)) }
-                                    @for metric in &columns { td { (metric_ratio(outcome.measure(metric), step.outcomes[cell.base].measure(metric))) } }
+                                    th {
+                                        span class={ "key k" (i % 8) } {}
+                                        (cell.label) " / base" (dagger(cell))
+                                    }
+                                    @let base = &step.outcomes[cell.base];
+                                    @for metric in &columns {
+                                        td { (ratio(outcome, base, metric)) }
+                                    }
                                 }
                             }
                         }
@@ -220,22 +272,37 @@ fn excluded(outcome: &Outcome, metric: &Metric) -> Option<String> {
         .map(excludes)
 }
 
+fn ratio(outcome: &Outcome, base: &Outcome, metric: &Metric) -> Markup {
+    metric_ratio(outcome.measure(metric), base.measure(metric))
+}
+
+fn has_ratio(outcome: &Outcome, base: &Outcome, metric: &Metric) -> bool {
+    let base = base.number(metric);
+    outcome.number(metric).is_some() && base.is_some_and(|base| base != 0.0)
+}
+
 /// A row per metric, with the ratio to the base beside each cell's value.
 fn metric_rows(view: &View, step: &StepView, metrics: &[&Metric]) -> Markup {
     html! {
         (scrolling(html! {
             table {
-                thead { tr { th { "metric" } th { "unit" } @for (i, cell) in view.cells.iter().enumerate() { th colspan=(if i == cell.base { 1 } else { 2 }) { (cell_name(i, cell)) (dagger(cell)) } } } }
+                (header_with_ratios(&["metric", "unit"], view, |i, cell| i != cell.base))
                 tbody {
                     @for metric in metrics {
                         tr {
                             th { (metric_heading(metric)) }
                             td.unit { (metric.unit) }
-                            @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
-                                td title=[excluded(outcome, metric)] { (measure(outcome.measure(metric))) }
+                            @for (i, (cell, outcome)) in
+                                view.cells.iter().zip(&step.outcomes).enumerate() {
+                                td title=[excluded(outcome, metric)] {
+                                    (measure(outcome.measure(metric)))
+                                }
                                 @if i != cell.base {
-                                    @let (value, base) = (outcome.number(metric), step.outcomes[cell.base].number(metric));
-                                    td.ratio { @if value.is_some() && base.is_some_and(|base| base != 0.0) { "×" } (metric_ratio(outcome.measure(metric), step.outcomes[cell.base].measure(metric))) }
+                                    @let base = &step.outcomes[cell.base];
+                                    td.ratio {
+                                        @if has_ratio(outcome, base, metric) { "×" }
+                                        (ratio(outcome, base, metric))
+                                    }
                                 }
                             }
                         }
@@ -276,27 +343,39 @@ fn own_metrics(view: &View, step: &StepView) -> Markup {
         details {
             summary { "More metrics: latency, background rate, witnesses" }
             (metric_rows(view, step, &with))
-            @for (reason, names) in missing { p.caption { "Unavailable, " (reason) ": " (names.join(", ")) "." } }
+            @for (reason, names) in missing {
+                p.caption { "Unavailable, " (reason) ": " (names.join(", ")) "." }
+            }
         }
     }
 }
 
 fn response_table(view: &View, table: &ResponseTable) -> Markup {
+    let kind = std::iter::once(table.kind.as_str());
+    let columns = kind.chain(BUCKETS).chain(["max", "operations"]);
     html! {
         (scrolling(html! {
             table.buckets {
-                thead { tr { th { (table.kind) } @for bucket in BUCKETS { th { (bucket) } } th { "max" } th { "operations" } } }
+                (header(columns))
                 tbody {
                     @for row in &table.rows {
                         tr {
                             th { (cell_name(row.cell, &view.cells[row.cell])) }
                             @for count in row.counts {
                                 @let text = format_share(count, row.total);
-                                @let percent = 100.0 * count as f64 / row.total as f64;
-                                td class=[(count > 0).then(|| format!("share s{}", shade(percent)))] title={ (group(&count.to_string())) " operations" } { (text) }
+                                @let shade = format!("share s{}", shade(row.percent(count)));
+                                td class=[(count > 0).then_some(shade)]
+                                    title={ (group(&count.to_string())) " operations" } {
+                                    (text)
+                                }
                             }
-                            td class=(match row.max_class { Class::Worst => "worst", Class::Best => "best", _ => "" }) {
-                                @match row.max_class { Class::Worst => { span.sign { "▼" } } Class::Best => { span.sign { "▲" } } _ => {} }
+                            @let (class, sign) = match row.max_class {
+                                Class::Worst => ("worst", "▼"),
+                                Class::Best => ("best", "▲"),
+                                _ => ("", ""),
+                            };
+                            td class=(class) {
+                                @if !sign.is_empty() { span.sign { (sign) } }
                                 (group(&format!("{:.3}", row.max_s)))
                             }
                             td { (group(&row.total.to_string())) }
@@ -309,24 +388,40 @@ fn response_table(view: &View, table: &ResponseTable) -> Markup {
 }
 
 fn percentile_table(view: &View, step: &StepView, table: &LatencyTable) -> Markup {
+    let columns = [
+        &table.kind,
+        "time",
+        "mean",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "p99.99",
+        "max",
+        "operations",
+    ];
     html! {
         (scrolling(html! {
             table {
-                thead {
-                    tr { th { (table.kind) } th { "time" } @for name in ["mean", "p50", "p90", "p99", "p99.9", "p99.99", "max", "operations"] { th { (name) } } }
-                }
+                (header(columns))
                 tbody {
                     @for row in &table.rows {
                         @let q = row.quantiles;
                         tr {
                             th { (cell_name(row.cell, &view.cells[row.cell])) }
-                            @let excluded = step.excluded_wait_s(row.cell, &table.kind).filter(|_| row.clock == Clock::Service);
-                            td.unit { (row.clock.name()) @if let Some(seconds) = excluded { ", " (excludes(seconds)) } }
+                            @let excluded = step.excluded_wait_s(row.cell, &table.kind);
+                            @let excluded = excluded.filter(|_| row.clock == Clock::Service);
+                            td.unit {
+                                (row.clock.name())
+                                @if let Some(seconds) = excluded { ", " (excludes(seconds)) }
+                            }
                             @if q.count < 2 && q.lower_bounds().is_empty() {
                                 td.single colspan="8" { "1 operation: " (time_ns(q.max_ns as f64)) }
                             } @else {
                                 @for (_, ns, is_lower_bound) in q.values() {
-                                    td title={ (group(&format!("{ns:.0}"))) " ns" } { @if is_lower_bound { "≥ " } (time_ns(ns)) }
+                                    td title={ (group(&format!("{ns:.0}"))) " ns" } {
+                                        @if is_lower_bound { "≥ " } (time_ns(ns))
+                                    }
                                 }
                                 td { (group(&q.count.to_string())) }
                             }
@@ -346,23 +441,37 @@ fn operations(view: &View, step: &StepView) -> Markup {
         .iter()
         .flat_map(|outcome| &outcome.operations)
         .any(|operation| operation.unsent > 0);
+    let first = ["cell", "operation", "tries", "done", "retried", "failed"];
+    let first = first.into_iter().map(|column| html! { (column) });
+    let unsent =
+        has_unsent.then(|| html! { abbr title="due before the end, and never sent" { "unsent" } });
+    let last = ["rows", "errors"].map(|column| html! { (column) });
+    let errors = |operation: &OperationCount| {
+        let errors = operation.errors.iter();
+        let errors = errors.map(|(class, errors)| format!("{class} {}", count(*errors)));
+        errors.collect::<Vec<_>>().join(", ")
+    };
     html! {
         @if step.outcomes.iter().any(|outcome| !outcome.operations.is_empty()) {
             details {
                 summary { "Operations: tries, retries, failures, notes" }
                 (scrolling(html! {
                     table.text {
-                        thead { tr { th { "cell" } th { "operation" } th { "tries" } th { "done" } th { "retried" } th { "failed" } @if has_unsent { th { abbr title="due before the end, and never sent" { "unsent" } } } th { "rows" } th { "errors" } } }
+                        (header(first.chain(unsent).chain(last)))
                         tbody {
-                            @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+                            @for (i, (cell, outcome)) in
+                                view.cells.iter().zip(&step.outcomes).enumerate() {
                                 @for operation in &outcome.operations {
                                     tr {
                                         th { (cell_name(i, cell)) }
                                         td { (operation.kind) }
-                                        @for number in [operation.attempts, operation.ok, operation.retried, operation.failed] { td.number { (count(number)) } }
+                                        td.number { (count(operation.attempts)) }
+                                        td.number { (count(operation.ok)) }
+                                        td.number { (count(operation.retried)) }
+                                        td.number { (count(operation.failed)) }
                                         @if has_unsent { td.number { (count(operation.unsent)) } }
                                         td.number { (count(operation.rows)) }
-                                        td { (operation.errors.iter().map(|(class, errors)| format!("{class} {}", count(*errors))).collect::<Vec<_>>().join(", ")) }
+                                        td { (errors(operation)) }
                                     }
                                 }
                             }
@@ -373,8 +482,12 @@ fn operations(view: &View, step: &StepView) -> Markup {
                     @if outcome.elapsed_s.is_some() || !outcome.notes.is_empty() {
                         p.caption {
                             (cell_name(i, cell))
-                            @if let Some(seconds) = outcome.elapsed_s { ": " (decimal(seconds, 1)) " s" }
-                            @for (name, value) in &outcome.notes { ", " (name.replace('_', " ")) " " (decimal(*value, 3)) }
+                            @if let Some(seconds) = outcome.elapsed_s {
+                                ": " (decimal(seconds, 1)) " s"
+                            }
+                            @for (name, value) in &outcome.notes {
+                                ", " (name.replace('_', " ")) " " (decimal(*value, 3))
+                            }
                         }
                     }
                 }
@@ -394,20 +507,32 @@ fn checks(view: &View, step: &StepView) -> Markup {
             details open[wrong > 0] {
                 summary {
                     "Row counts: "
-                    @if wrong == 0 { (total) " tables hold what they should" } @else { strong { (wrong) " of " (total) " tables do not hold what they should" } }
+                    @if wrong == 0 {
+                        (total) " tables hold what they should"
+                    } @else {
+                        strong { (wrong) " of " (total) " tables do not hold what they should" }
+                    }
                 }
                 (scrolling(html! {
                     table.text {
-                        thead { tr { th { "cell" } th { "table" } th { "rows expected" } th { "rows found" } th { "checksum" } } }
+                        (header(["cell", "table", "rows expected", "rows found", "checksum"]))
                         tbody {
-                            @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
+                            @for (i, (cell, outcome)) in
+                                view.cells.iter().zip(&step.outcomes).enumerate() {
                                 @for check in &outcome.checks {
                                     tr {
                                         th { (cell_name(i, cell)) }
                                         td { (check.table) }
                                         td.number { (group(&check.expected_rows.to_string())) }
-                                        td class={ "number" @if check.expected_rows != check.found_rows { " worst" } } { (group(&check.found_rows.to_string())) }
-                                        td { code { (check.checksum.as_deref().unwrap_or("not taken")) } }
+                                        @let is_wrong = check.expected_rows != check.found_rows;
+                                        td class={ "number" @if is_wrong { " worst" } } {
+                                            (group(&check.found_rows.to_string()))
+                                        }
+                                        td {
+                                            code {
+                                                (check.checksum.as_deref().unwrap_or("not taken"))
+                                            }
+                                        }
                                     }
                                 }
                             }
