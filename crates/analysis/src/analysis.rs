@@ -27,7 +27,6 @@ use crate::words::reasons::reasons;
 use crate::words::settling::unsettled_steps;
 use crate::words::starved::starved_clients;
 
-/// What to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The cell to divide by instead of the plan's base.

@@ -61,7 +61,6 @@ pub enum AnalysisError {
     CandidateIsBase {
         /// What was asked for.
         name: String,
-        /// The base's label.
         base: String,
     },
     /// A name stands for no metric.
@@ -80,10 +79,7 @@ pub enum AnalysisError {
         "explain {step}: the campaign has no second cell with runs of it; name two cells of a \
         native campaign"
     )]
-    NothingToExplain {
-        /// The step.
-        step: String,
-    },
+    NothingToExplain { step: String },
     /// The base's name stands for several cells.
     #[error("choose the base: \"{name}\" stands for several cells; name one of {cells}")]
     AmbiguousBase {

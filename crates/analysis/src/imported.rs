@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use itertools::Itertools;
+use plimsoll_core::plan::Operation;
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::imported::{Family, Imported, ImportedCell, ImportedResult, ImportedStep};
 
 use crate::cells::campaigns::{self, CampaignInfo};
 use crate::cells::cell_info::CellInfo;
-use crate::cells::differences::Differences;
 use crate::cells::selection::{Candidate, choose};
-use crate::cells::settings::Settings;
 use crate::classic::response::classify_max;
 use crate::classic::{Class, relative, throughput};
 use crate::metrics::value::{Measure, Value};
@@ -18,14 +17,13 @@ use crate::metrics::{self, Metric, find, place};
 use crate::runs::results::StepResult;
 use crate::runs::status::Status;
 use crate::steps::charts::{Chart, Line};
-use crate::steps::classic_table::{ClassicCell, ClassicTable};
+use crate::steps::classic_table::ClassicCell;
 use crate::steps::counters::{Counter, CounterKind};
 use crate::steps::latency::{ResponseRow, ResponseTable};
 use crate::steps::outcome::Outcome;
 use crate::steps::published::{PublishedRow, PublishedTable, Section};
 use crate::steps::step_view::{INDEXED_ROW, INSERTED_ROW, StepView};
 use crate::steps::summary::{Summary, summarise};
-use crate::verdicts::Findings;
 use crate::view::View;
 use crate::words::reasons::reasons;
 use crate::{AnalysisError, Options};
@@ -95,30 +93,22 @@ pub(crate) fn imported_view(
     let is_insert_benchmark = families
         .iter()
         .all(|family| *family == Family::InsertBenchmark);
+    let (summary, published) = if is_insert_benchmark {
+        let steps: Vec<&StepView> = steps.iter().collect();
+        (summarise(&infos, &steps), Vec::new())
+    } else {
+        let published = published(&cells, &infos, &known_steps);
+        (Summary::none(), published)
+    };
     let mut view = View {
-        profiles: Vec::new(),
-        title: title(&imported),
-        is_comparable: true,
         campaigns: records.iter().map(campaign_info).collect(),
         results: results(&cells, &known_steps),
-        summary: if is_insert_benchmark {
-            summarise(&infos, &steps.iter().collect::<Vec<_>>())
-        } else {
-            no_summary()
-        },
-        published: if is_insert_benchmark {
-            Vec::new()
-        } else {
-            published(&cells, &infos, &known_steps)
-        },
+        summary,
+        published,
         reasons: reasons(&infos, &steps, false),
         steps,
-        version_groups: Vec::new(),
-        environment: Differences::default(),
-        settings: Settings::default(),
-        notes: Vec::new(),
-        findings: Findings::none(),
         cells: infos,
+        ..View::bare(title(&imported))
     };
     view.notes = notes(&view, &imported);
     Ok(view)
@@ -214,14 +204,17 @@ fn rate_of(step: &ImportedStep) -> &'static Metric {
     find(&step.rate).unwrap_or(metrics::QPS)
 }
 
+const OPERATION: &str = "operation";
+
 fn step_view(step: &ImportedStep, cells: &[&Cell<'_>]) -> StepView {
     let found: Vec<Option<&ImportedResult>> =
         cells.iter().map(|cell| cell.result(&step.name)).collect();
-    let operation = match step.operation.as_str() {
-        "insert" => INSERTED_ROW,
-        "index" => INDEXED_ROW,
-        "operation" => "operation",
-        _ => "query",
+    let operation = match &step.operation {
+        rows if *rows == Operation::Insert => INSERTED_ROW,
+        rows if *rows == Operation::Index => INDEXED_ROW,
+        // Other tools do not say what it is.
+        other if other == OPERATION => OPERATION,
+        _ => Operation::Query.as_str(),
     };
     StepView {
         description: step.description.clone(),
@@ -278,22 +271,14 @@ fn outcome(result: Option<&ImportedResult>) -> Outcome {
         }) => (Status::Failed, Some(reason.clone())),
         Some(result) => sla(result),
     };
+    let fact = |name: &str| result.and_then(|result| result.facts.get(name)?.parse().ok());
     Outcome {
-        status,
-        reason,
         blocks_used: u32::from(status.is_finished()),
         blocks_planned: u32::from(result.is_some()),
-        target_per_s: result.and_then(|result| result.facts.get("target_per_s")?.parse().ok()),
+        target_per_s: fact("target_per_s"),
         measures: result.map(measures).unwrap_or_default(),
-        rate_of_blocks: Vec::new(),
-        classic_rate: None,
-        paired_ratio: None,
-        operations: Vec::new(),
-        elapsed_s: result.and_then(|result| result.facts.get("elapsed_s")?.parse().ok()),
-        crash: None,
-        drain: None,
-        checks: Vec::new(),
-        notes: BTreeMap::new(),
+        elapsed_s: fact("elapsed_s"),
+        ..Outcome::bare(status, reason)
     }
 }
 
@@ -424,23 +409,6 @@ fn charts(found: &[Option<&ImportedResult>]) -> Vec<Chart> {
         }
     }
     charts
-}
-
-fn no_summary() -> Summary {
-    let empty = || ClassicTable {
-        title: "",
-        caption: "",
-        columns: Vec::new(),
-        rows: Vec::new(),
-    };
-    Summary {
-        absolute: empty(),
-        relative: empty(),
-        insert_rate: empty(),
-        index_seconds: empty(),
-        tests: Vec::new(),
-        ramps: Vec::new(),
-    }
 }
 
 /// Absolute and relative rates with a row per test and a column per cell, in the sections they are

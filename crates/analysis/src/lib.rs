@@ -35,9 +35,10 @@ pub use questions::gate::{Answer as GateAnswer, Gate, GateRow, gate};
 pub use questions::history::{HistoryOptions, Point, Series, history};
 pub use questions::unusual::{Unusual, unusual};
 pub use stored::Stored;
-pub use verdicts::pairs::rounds;
+pub use verdicts::pairs::round_ratios;
 pub use verdicts::{
-    Basis, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power, SettingChange,
-    StepPower, explain, finding_line, is_decided, is_look, power_of_blocks, verdict_lines,
+    Basis, CONTROL_LEVEL, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power,
+    SettingChange, StepPower, explain, finding_line, is_decided, is_look, power_of_blocks,
+    verdict_lines,
 };
 pub use view::View;

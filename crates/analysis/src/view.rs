@@ -62,3 +62,26 @@ pub struct View {
     /// Profiles of servers, where there are any.
     pub profiles: Vec<crate::profiles::Profiled>,
 }
+
+impl View {
+    /// A view of nothing: what has a section of its own is added to it.
+    pub(crate) fn bare(title: String) -> Self {
+        Self {
+            title,
+            is_comparable: true,
+            campaigns: Vec::new(),
+            cells: Vec::new(),
+            results: Vec::new(),
+            summary: Summary::none(),
+            published: Vec::new(),
+            steps: Vec::new(),
+            version_groups: Vec::new(),
+            environment: Differences::default(),
+            settings: Settings::default(),
+            reasons: Vec::new(),
+            notes: Vec::new(),
+            findings: Findings::none(),
+            profiles: Vec::new(),
+        }
+    }
+}

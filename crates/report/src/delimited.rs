@@ -1,5 +1,6 @@
 //! CSV and TSV in long form: a line per cell, step, block, attempt and metric.
 
+use plimsoll_analysis::metrics::P99_RESPONSE_US;
 use plimsoll_analysis::metrics::value::Measure;
 use plimsoll_analysis::view::{EventRow, StepResult, View};
 
@@ -138,7 +139,7 @@ fn of_event(event: &EventRow) -> impl Iterator<Item = Number<'_>> {
             value: value.map(|value| value.to_string()).unwrap_or_default(),
             unit,
             unavailable,
-            is_lower_bound: name == "p99_response_us" && event.is_response_lower_bound(),
+            is_lower_bound: name == P99_RESPONSE_US.name && event.is_response_lower_bound(),
             classic: "",
         }
     })

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_analysis::metrics::Metric;
+use plimsoll_analysis::metrics::{Metric, P99_RESPONSE_US};
 use plimsoll_core::toolchain::{COMPILER, OPTIMISATION, PACKAGER, UNKNOWN};
 
 use crate::published;
@@ -316,11 +316,7 @@ fn add_ramp(text: &mut String, view: &View, ramp: &Ramp) {
                 users(of.knee)
             ),
         );
-        let events = if ramp.events == "events" {
-            "events/s"
-        } else {
-            "tps"
-        };
+        let events = ramp.events_heading();
         let response = ramp.is_open_loop().then_some("response p99");
         header(
             text,
@@ -524,7 +520,7 @@ fn add_events(text: &mut String, view: &View, step: &StepView) {
                 |value| format!("{value:.1}").trim_end_matches(".0").to_owned(),
             )
         };
-        let is_bound = |name: &str| name == "p99_response_us" && of.is_response_lower_bound();
+        let is_bound = |name: &str| name == P99_RESPONSE_US.name && of.is_response_lower_bound();
         let cells = of
             .numbers()
             .into_iter()

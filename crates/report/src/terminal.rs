@@ -204,11 +204,7 @@ fn add_ramp(text: &mut String, view: &View, ramp: &Ramp, paint: Paint) {
             user(cell.peak),
             user(cell.knee)
         ));
-        let events = if ramp.events == "events" {
-            "events/s"
-        } else {
-            "tps"
-        };
+        let events = ramp.events_heading();
         let response = ramp.is_open_loop().then_some("resp p99");
         let columns = ["users", ramp.rate.name, events, "mean", "p95", "p99", "max"];
         let heading: String = columns

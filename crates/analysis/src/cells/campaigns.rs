@@ -8,14 +8,10 @@ use plimsoll_store::{CampaignRecord, CampaignState};
 use crate::cells::selection::{Candidate, find as find_cells};
 use crate::cells::version_groups::{Version, grouped};
 
-/// A campaign.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampaignInfo {
-    /// Its id.
     pub id: String,
-    /// The plan's name.
     pub plan: String,
-    /// The plan's description.
     pub description: String,
     /// The plan as it was written.
     pub plan_text: String,

@@ -11,26 +11,22 @@ use crate::cells::selection::Candidate;
 use crate::runs::attempts::server_ready;
 use crate::runs::cell_runs::{CellRuns, first_record};
 
-/// A cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellInfo {
     /// `build.config[.shape]`; with the campaign behind it where several campaigns have the same.
     pub label: String,
     /// Index into the campaigns.
     pub campaign: usize,
-    /// The build's name.
     pub build: String,
     /// The version it states.
     pub version: String,
     /// Where it comes from.
     pub origin: String,
-    /// The config's name.
     pub config: String,
     /// Where the config comes from.
     pub config_source: String,
     /// The settings the config asks for.
     pub config_settings: BTreeMap<String, String>,
-    /// The shape's name.
     pub shape: String,
     /// `4 clients, a table each, 20M rows loaded per client`.
     pub workload: String,

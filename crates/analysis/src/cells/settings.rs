@@ -35,7 +35,6 @@ pub struct Settings {
 /// A setting of a config that did not become what it asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotAsAsked {
-    /// The setting.
     pub name: String,
     /// The config's value.
     pub asked: String,
@@ -48,7 +47,6 @@ pub struct NotAsAsked {
 /// One setting in all cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Its name.
     pub name: String,
     /// Whether a config asks for it.
     pub is_asked: bool,

@@ -29,7 +29,6 @@ pub struct VersionGroup {
 /// A test over versions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VersionRow {
-    /// The step.
     pub step: String,
     /// Rate / rate of the first, one per cell of the group.
     pub ratios: Vec<Option<f64>>,
@@ -40,7 +39,6 @@ pub struct VersionRow {
 pub(crate) struct Version {
     /// Config, shape and campaign, which a group has in common.
     pub group: (String, String, usize),
-    /// The build.
     pub build: String,
 }
 

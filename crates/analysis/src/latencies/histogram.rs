@@ -7,9 +7,7 @@ use crate::classic::response::BOUNDS_NS;
 /// Percentiles of a histogram, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantiles {
-    /// Operations.
     pub count: u64,
-    /// Mean.
     pub mean_ns: f64,
     /// Median.
     pub p50_ns: u64,

@@ -25,7 +25,6 @@ impl Clock {
     /// All of them, in the order of the tables.
     pub const ALL: [Self; 3] = [Self::Service, Self::Response, Self::Lag];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Service => "service",

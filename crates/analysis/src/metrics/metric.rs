@@ -18,7 +18,6 @@ pub enum Direction {
 /// One metric of one kind of benchmark. Tables, tooltips, documentation and tests all read it.
 #[derive(Debug)]
 pub struct Metric {
-    /// The column's name.
     pub name: &'static str,
     /// The unit of the value.
     pub unit: &'static str,
@@ -31,7 +30,6 @@ pub struct Metric {
     pub source: &'static str,
     /// One line for people.
     pub meaning: &'static str,
-    /// The formula itself.
     pub(crate) of: Formula,
 }
 

@@ -18,6 +18,7 @@ pub mod value;
 pub use catalogue::*;
 pub use metric::{Direction, Metric};
 pub use set::MetricSet;
+pub(crate) use set::rate_of;
 
 /// Every metric that a native step can have; some names are there once per kind of benchmark.
 pub fn native() -> impl Iterator<Item = &'static Metric> {

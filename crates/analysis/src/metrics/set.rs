@@ -1,6 +1,6 @@
 //! Which metrics a step has.
 
-use plimsoll_core::plan::{Family, Operation};
+use plimsoll_core::plan::{Family, Operation, Step};
 
 use super::{CATALOGUE, CLASSIC_COLUMNS, Metric, rocksdb, sysbench};
 
@@ -14,6 +14,17 @@ pub enum MetricSet {
     Statements,
     /// Keys that RocksDB reads and writes.
     Keys,
+}
+
+/// The metric that is a step's throughput.
+pub(crate) fn rate_of(step: &Step) -> &'static Metric {
+    match (step.operation, step.family()) {
+        (Operation::Insert | Operation::Index, _) => super::IPS,
+        (Operation::Scan, Family::Sysbench) => sysbench::KRPS,
+        (_, Family::Sysbench | Family::File) => sysbench::QPS,
+        (_, Family::Rocksdb) => rocksdb::QPS,
+        (_, Family::InsertBenchmark) => super::QPS,
+    }
 }
 
 impl MetricSet {

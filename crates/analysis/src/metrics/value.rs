@@ -42,9 +42,7 @@ impl From<Answer> for Value {
 /// A value beside its catalogue entry, which names its unit, direction and meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
-    /// The catalogue entry.
     pub metric: &'static Metric,
-    /// The value.
     pub value: Value,
     /// As the originals print it, digit for digit; only imported results have it.
     pub classic: Option<String>,

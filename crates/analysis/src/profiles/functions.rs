@@ -6,10 +6,8 @@ use plimsoll_store::Profile;
 
 use super::{Profiled, us_per_sample};
 
-/// One function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionChange {
-    /// Its name.
     pub name: String,
     /// Its own CPU time per operation in the base, without what it calls, in microseconds.
     pub base_us: f64,

@@ -6,6 +6,7 @@ mod tree;
 
 use plimsoll_store::{CampaignRecord, Profile, ProfileAbout, read_profiles};
 
+use crate::metrics::SERVER_CPU_US_PER_OP;
 use crate::runs::cell_runs::CellRuns;
 use crate::verdicts::{Change, Explanation, changes, percent};
 pub use functions::FunctionChange;
@@ -19,13 +20,10 @@ const MOST_FUNCTIONS: usize = 10;
 /// The profiles of a cell and of the base in a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profiled {
-    /// The step.
     pub step: String,
     /// The cell's place among those shown.
     pub cell: usize,
-    /// The base's label.
     pub base_label: String,
-    /// The cell's label.
     pub cell_label: String,
     /// How the base's profile was taken.
     pub base: ProfileAbout,
@@ -153,7 +151,7 @@ impl Profiled {
     pub fn beside(self, measured: &[Change]) -> Self {
         let measured = measured
             .iter()
-            .find(|change| change.name == "server_cpu_us_per_op" && !change.is_counter)
+            .find(|change| change.name == SERVER_CPU_US_PER_OP.name && !change.is_counter)
             .map(|change| change.ratio);
         let passed = self.tree.cell_us / self.tree.base_us;
         let apart = measured.filter(|measured| self.reason.is_none() && !agree(passed, *measured));

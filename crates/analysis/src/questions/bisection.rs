@@ -54,14 +54,12 @@ impl Block {
 pub struct Probe {
     /// Which build was probed, counted from 1; none where only good and bad were measured.
     pub build: Option<usize>,
-    /// What was measured.
     pub blocks: Vec<Block>,
 }
 
 /// What all probes together say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weight {
-    /// The posterior.
     pub bisection: Bisection,
     /// ln(bad / good).
     pub bad: Evidence,

@@ -28,9 +28,7 @@ pub const UNPAIRED: &str = "Values are medians over runs. The campaigns ran one 
 /// One cell against another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The base's label.
     pub a: String,
-    /// The other's label.
     pub b: String,
     /// The campaigns that they are of.
     pub campaigns: [String; 2],
@@ -44,20 +42,15 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
-/// A step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Its name.
     pub step: String,
-    /// Its group.
     pub group: String,
     /// The metric: a rate, more is better.
     pub metric: &'static str,
-    /// Its unit.
     pub unit: &'static str,
     /// The base's value: printed, and in full precision.
     pub a: Option<(String, f64)>,
-    /// The other's.
     pub b: Option<(String, f64)>,
     /// Whether a witness saw the machine disturbed, or the writers missed their rate, on either
     /// side.

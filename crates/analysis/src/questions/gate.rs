@@ -24,7 +24,6 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -35,10 +34,8 @@ impl Answer {
     }
 }
 
-/// One step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateRow {
-    /// The step.
     pub step: String,
     /// What the gate says.
     pub answer: Answer,
@@ -48,18 +45,13 @@ pub struct GateRow {
     pub reason: String,
 }
 
-/// The gate's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
-    /// The campaign's id.
     pub campaign: String,
-    /// The base's label.
     pub base: String,
-    /// The candidate's label.
     pub candidate: String,
     /// The threshold as a share: 0.05 lets throughput fall by less than 5 %.
     pub max_regression: f64,
-    /// The steps.
     pub rows: Vec<GateRow>,
     /// Why the gate refuses to answer at all.
     pub refusal: Option<String>,

@@ -2,7 +2,6 @@
 
 use plimsoll_core::engines::EngineName;
 use plimsoll_core::name::{BuildName, natural_cmp};
-use plimsoll_core::plan::Operation;
 use plimsoll_stats::{
     Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment,
 };
@@ -10,7 +9,7 @@ use plimsoll_store::CampaignRecord;
 use plimsoll_store::header::CampaignHeader;
 
 use crate::AnalysisError;
-use crate::metrics::{self, sysbench};
+use crate::metrics::{self, Metric, rate_of, sysbench};
 use crate::runs::attempts::runs_of_cell;
 use crate::runs::cell_runs::step_names;
 use crate::runs::status::Status;
@@ -42,9 +41,7 @@ pub struct Series {
     pub kind: &'static str,
     /// What is alike: engine, config and shape, or the cell.
     pub of: String,
-    /// The step.
     pub step: String,
-    /// The metric.
     pub metric: String,
     /// In order: by version, or by time.
     pub points: Vec<Point>,
@@ -124,6 +121,15 @@ fn kind(campaign: &CampaignHeader) -> &'static str {
     }
 }
 
+/// Of these more is better, of every other metric less.
+const GAINS: [&Metric; 5] = [
+    metrics::QPS,
+    metrics::IPS,
+    sysbench::KRPS,
+    sysbench::TPS,
+    metrics::RPS,
+];
+
 fn throughput(campaign: &CampaignRecord, step: &str) -> String {
     let of_step = campaign
         .header
@@ -132,12 +138,7 @@ fn throughput(campaign: &CampaignRecord, step: &str) -> String {
         .iter()
         .flat_map(|cell| cell.workload.steps())
         .find(|of| of.name == step);
-    let name = match of_step.map(|step| step.operation) {
-        Some(Operation::Insert | Operation::Index) => metrics::IPS.name,
-        Some(Operation::Scan) if step.starts_with("scan") => sysbench::KRPS.name,
-        _ => metrics::QPS.name,
-    };
-    name.to_owned()
+    of_step.map_or(metrics::QPS, rate_of).name.to_owned()
 }
 
 /// A cell's values of a metric.
@@ -377,7 +378,7 @@ fn series(
             )
         }
     };
-    let is_cost = !matches!(metric, "qps" | "ips" | "krps" | "tps" | "rps");
+    let is_cost = !GAINS.iter().any(|gain| gain.name == metric);
     let doubt = match points.iter().filter(|point| point.is_suspect).count() {
         0 => String::new(),
         all if all == points.len() => {

@@ -5,6 +5,7 @@ use plimsoll_core::record::OperationRecord;
 use plimsoll_core::units::NS_PER_S;
 
 use crate::latencies::{Clock, Latencies, Quantiles};
+use crate::metrics::{self, sysbench};
 use crate::runs::attempts::Run;
 
 /// What one kind of event came to in one cell.
@@ -12,7 +13,6 @@ use crate::runs::attempts::Run;
 pub struct EventRow {
     /// Index into the view's cells.
     pub cell: usize,
-    /// The event.
     pub kind: String,
     /// Events done.
     pub ok: u64,
@@ -50,29 +50,33 @@ impl EventRow {
             ("events_failed", "events", Some(self.failed as f64)),
             ("events_per_s", "events/s", self.per_s),
             ("statements_per_event", "statements", self.statements),
-            ("mean_service_us", "us", time(|quantiles| quantiles.mean_ns)),
             (
-                "p50_service_us",
+                sysbench::MEAN_SERVICE_US.name,
+                "us",
+                time(|quantiles| quantiles.mean_ns),
+            ),
+            (
+                metrics::P50_SERVICE_US.name,
                 "us",
                 time(|quantiles| quantiles.p50_ns as f64),
             ),
             (
-                "p99_service_us",
+                metrics::P99_SERVICE_US.name,
                 "us",
                 time(|quantiles| quantiles.p99_ns as f64),
             ),
             (
-                "p999_service_us",
+                metrics::P999_SERVICE_US.name,
                 "us",
                 time(|quantiles| quantiles.p999_ns as f64),
             ),
             (
-                "max_service_us",
+                metrics::MAX_SERVICE_US.name,
                 "us",
                 time(|quantiles| quantiles.max_ns as f64),
             ),
             (
-                "p99_response_us",
+                metrics::P99_RESPONSE_US.name,
                 "us",
                 self.response
                     .as_ref()

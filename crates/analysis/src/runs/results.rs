@@ -37,7 +37,6 @@ pub struct OperationCount {
 pub struct StepResult {
     /// Index into the view's cells.
     pub cell: usize,
-    /// The step.
     pub step: String,
     /// The block, from 1.
     pub block: u32,
@@ -47,7 +46,6 @@ pub struct StepResult {
     pub attempt: u32,
     /// Whether the tables are made from this attempt.
     pub is_used: bool,
-    /// How it ended.
     pub status: Status,
     /// Why it is not ok.
     pub reason: Option<String>,

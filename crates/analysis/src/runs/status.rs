@@ -52,7 +52,6 @@ impl Status {
         }
     }
 
-    /// What it means.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Ok => "finished as planned",

@@ -12,7 +12,6 @@ use crate::runs::attempts::Run;
 pub struct Chart {
     /// `query rate`.
     pub title: String,
-    /// Its unit.
     pub unit: &'static str,
     /// How many seconds one point stands for; 1 unless the step was long.
     pub seconds_per_point: u32,
@@ -36,9 +35,7 @@ pub struct Line {
 /// The least and the greatest of the seconds behind each point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Band {
-    /// The least.
     pub low: Vec<Option<f64>>,
-    /// The greatest.
     pub high: Vec<Option<f64>>,
 }
 

@@ -6,11 +6,9 @@ use crate::runs::status::Status;
 /// A classic table: a row per cell, a column per step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassicTable {
-    /// Its heading.
     pub title: &'static str,
     /// What the numbers are.
     pub caption: &'static str,
-    /// The steps.
     pub columns: Vec<String>,
     /// The base first.
     pub rows: Vec<ClassicRow>,

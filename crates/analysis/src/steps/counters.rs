@@ -14,7 +14,6 @@ use crate::runs::attempts::Run;
 pub enum CounterKind {
     /// The field looks at it, or it changes most between the cells.
     Front,
-    /// Any other.
     Other,
     /// It goes up and down: what was recorded is how much it changed, and that is not a cost of an
     /// operation.
@@ -26,7 +25,6 @@ pub enum CounterKind {
 pub struct Counter {
     /// The engine's name for it.
     pub name: String,
-    /// Where it belongs.
     pub kind: CounterKind,
     /// Its unit, where it is known: `B`, `us`.
     pub unit: &'static str,

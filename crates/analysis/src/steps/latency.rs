@@ -56,11 +56,8 @@ pub struct LatencyTable {
 pub struct LatencyRow {
     /// Index into the view's cells.
     pub cell: usize,
-    /// Which time.
     pub clock: Clock,
-    /// The percentiles.
     pub quantiles: Quantiles,
-    /// The curve.
     pub curve: Vec<CurvePoint>,
 }
 

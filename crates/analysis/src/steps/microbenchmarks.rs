@@ -1,6 +1,6 @@
 //! The tables of the microbenchmarks, in the published sections and order, and those of the ramp.
 
-use plimsoll_core::plan::{Family, TestGroup};
+use plimsoll_core::plan::{Family, Operation, TestGroup};
 
 use crate::classic::{Class, relative};
 use crate::metrics::ratio::divide_measures;
@@ -17,7 +17,6 @@ use crate::words::waiting;
 /// published sections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestTable {
-    /// Its heading.
     pub title: &'static str,
     /// What the numbers are.
     pub caption: String,
@@ -32,7 +31,6 @@ pub struct TestTable {
 pub enum TestSubject {
     /// Ratios of throughput to the base.
     Relative,
-    /// Throughput.
     Throughput,
     /// Response times of open loops, which is what these are run for.
     Response,
@@ -43,7 +41,6 @@ pub enum TestSubject {
 /// A section of such a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestSection {
-    /// Its heading.
     pub title: &'static str,
     /// The rows, in the published order.
     pub rows: Vec<TestRow>,
@@ -52,7 +49,6 @@ pub struct TestSection {
 /// A test in such a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestRow {
-    /// The step.
     pub step: String,
     /// One per cell of the view.
     pub cells: Vec<ClassicCell>,
@@ -73,6 +69,8 @@ pub struct Ramp {
     pub cells: Vec<RampCell>,
 }
 
+const EVENTS: &str = Operation::Event.plural();
+
 /// A cell's part in a ramp.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RampCell {
@@ -89,7 +87,6 @@ pub struct RampCell {
 pub struct RampLevel {
     /// How the step ended.
     pub status: Status,
-    /// The rate.
     pub rate: Option<f64>,
     /// Transactions per second.
     pub tps: Option<f64>,
@@ -105,6 +102,15 @@ pub struct RampLevel {
 }
 
 impl Ramp {
+    /// What a column of `tps` is called.
+    pub fn events_heading(&self) -> &'static str {
+        if self.events == EVENTS {
+            "events/s"
+        } else {
+            "tps"
+        }
+    }
+
     /// Whether any level had a schedule, and so response times.
     pub fn is_open_loop(&self) -> bool {
         self.cells
@@ -396,7 +402,7 @@ pub(crate) fn ramps(steps: &[&StepView]) -> Vec<Ramp> {
             }
         });
         let events = if levels[0].1.family == Some(Family::File) {
-            "events"
+            EVENTS
         } else {
             "transactions"
         };

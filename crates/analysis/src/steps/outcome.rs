@@ -52,6 +52,27 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Without any number.
+    pub(crate) fn bare(status: Status, reason: Option<String>) -> Self {
+        Self {
+            status,
+            reason,
+            blocks_used: 0,
+            blocks_planned: 0,
+            target_per_s: None,
+            measures: Vec::new(),
+            rate_of_blocks: Vec::new(),
+            classic_rate: None,
+            paired_ratio: None,
+            operations: Vec::new(),
+            elapsed_s: None,
+            crash: None,
+            drain: None,
+            checks: Vec::new(),
+            notes: BTreeMap::new(),
+        }
+    }
+
     /// A metric's value in full precision.
     pub fn number(&self, metric: &Metric) -> Option<f64> {
         self.measure(metric).and_then(|measure| measure.value.value)

@@ -5,7 +5,6 @@ use crate::steps::classic_table::ClassicCell;
 /// A table in published form: a row per test, a column per cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublishedTable {
-    /// Its heading.
     pub title: &'static str,
     /// What the numbers are.
     pub caption: &'static str,
@@ -22,14 +21,11 @@ pub struct PublishedTable {
 pub struct Section {
     /// Its heading; empty where the table has no groups.
     pub title: String,
-    /// The tests.
     pub rows: Vec<PublishedRow>,
 }
 
-/// A test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublishedRow {
-    /// Its name.
     pub label: String,
     /// One per column.
     pub cells: Vec<ClassicCell>,

@@ -6,7 +6,7 @@ use plimsoll_core::plan::{
     Family, Operation, PublishedPosition, Step, TestGroup, TestName, published_position,
 };
 
-use crate::metrics::{self, Metric, MetricSet, rocksdb, sysbench};
+use crate::metrics::{Metric, MetricSet, rate_of};
 use crate::runs::attempts::Run;
 use crate::runs::cell_runs::CellRuns;
 use crate::runs::events::{EventRow, event_rows};
@@ -36,7 +36,6 @@ pub(crate) const INDEXED_ROW: &str = "indexed row";
 /// One step over all cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepView {
-    /// Its name.
     pub name: String,
     /// What it does, one line.
     pub description: String,
@@ -147,13 +146,7 @@ pub(crate) fn step_view(name: &str, cells: &[CellRuns<'_>]) -> StepView {
         .iter()
         .find_map(|cell| cell.step(name))
         .expect("a step's name comes from a cell");
-    let rate = match (step.operation, step.family()) {
-        (Operation::Insert | Operation::Index, _) => metrics::IPS,
-        (Operation::Scan, Family::Sysbench) => sysbench::KRPS,
-        (_, Family::Sysbench | Family::File) => sysbench::QPS,
-        (_, Family::Rocksdb) => rocksdb::QPS,
-        (_, Family::InsertBenchmark) => metrics::QPS,
-    };
+    let rate = rate_of(step);
     let (responses, latencies) = latency_tables(&valued);
     StepView {
         clients: step.clients,

@@ -31,6 +31,21 @@ pub struct Summary {
     pub ramps: Vec<Ramp>,
 }
 
+impl Summary {
+    /// No table at all.
+    pub(crate) fn none() -> Self {
+        let none = || table("", "", &[], Vec::new());
+        Self {
+            absolute: none(),
+            relative: none(),
+            insert_rate: none(),
+            index_seconds: none(),
+            tests: Vec::new(),
+            ramps: Vec::new(),
+        }
+    }
+}
+
 /// Tests have tables of their own; the classic ones show the other steps.
 pub(crate) fn summarise(cells: &[CellInfo], steps: &[&StepView]) -> Summary {
     let (tests, steps): (Vec<&StepView>, Vec<&StepView>) = steps

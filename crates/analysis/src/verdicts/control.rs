@@ -9,7 +9,7 @@ use crate::metrics::Metric;
 use crate::runs::cell_runs::CellRuns;
 
 /// The level of the control's interval: it raises an alarm by chance in one of a hundred.
-pub(crate) const CONTROL_LEVEL: f64 = 0.99;
+pub const CONTROL_LEVEL: f64 = 0.99;
 
 pub(crate) fn control(
     basis: Basis,

@@ -58,7 +58,6 @@ impl Estimate {
     }
 }
 
-/// What is concluded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Call {
     /// Of a campaign with pairs.
@@ -89,9 +88,7 @@ pub struct Finding {
     pub cell: usize,
     /// Index into the view's cells of what it is held against.
     pub base: usize,
-    /// The step.
     pub step: String,
-    /// What was measured.
     pub metric: &'static Metric,
     /// Whether it is the step's throughput: its verdict is the step's.
     pub is_throughput: bool,
@@ -102,7 +99,6 @@ pub struct Finding {
     /// The p after correction over steps and metrics; `None` for a screen and where nothing was
     /// tested.
     pub p_adjusted: Option<f64>,
-    /// What is concluded.
     pub call: Call,
     /// Why nothing more can be said, or what would let it be said; empty for a verdict that stands
     /// by itself.
@@ -155,13 +151,11 @@ impl Finding {
 /// The base against its second instance in one step and metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Control {
-    /// The step.
     pub step: String,
     /// The label of the experiment's base, which a view may hold against another.
     pub base: String,
     /// The label of its second instance.
     pub cell: String,
-    /// What was measured.
     pub metric: &'static Metric,
     /// Whether it is the step's throughput.
     pub is_throughput: bool,

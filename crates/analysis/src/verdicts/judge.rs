@@ -29,11 +29,9 @@ const EMPTY_TURNS: f64 = 0.1;
 pub(crate) struct Experiment<'a> {
     /// The cells shown, each with its base.
     pub infos: &'a [CellInfo],
-    /// Their runs.
     pub cells: &'a [CellRuns<'a>],
     /// The base of the experiment and its second instance, where the campaign has one.
     pub control: Option<(CellRuns<'a>, CellRuns<'a>)>,
-    /// The steps.
     pub steps: &'a [StepView],
     /// How far starts of this machine lie apart.
     pub spreads: &'a Spreads,

@@ -21,6 +21,7 @@ mod why;
 
 pub use changes::Change;
 pub(crate) use changes::changes;
+pub use control::CONTROL_LEVEL;
 pub use finding::{Basis, Call, Control, Estimate, Finding, Findings};
 pub(crate) use judge::{Experiment, find};
 pub(crate) use lines::change_with_interval;

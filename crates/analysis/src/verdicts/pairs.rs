@@ -153,14 +153,29 @@ fn by_slices(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str, is_rate: boo
 
 /// The log ratios of two candidates of one start, round by round. A round in which either has no
 /// value is left out.
-pub fn rounds(base: &[Turn], other: &[Turn], value: impl Fn(&Turn) -> Option<f64>) -> Vec<f64> {
-    let of_base: BTreeMap<u32, f64> = base
-        .iter()
-        .filter_map(|turn| Some((turn.round, value(turn)?)))
-        .collect();
+pub(crate) fn rounds(
+    base: &[Turn],
+    other: &[Turn],
+    value: impl Fn(&Turn) -> Option<f64>,
+) -> Vec<f64> {
+    let values = |turns: &[Turn]| -> Vec<(u32, f64)> {
+        let turns = turns.iter();
+        turns
+            .filter_map(|turn| Some((turn.round, value(turn)?)))
+            .collect()
+    };
+    round_ratios(values(base), values(other))
+}
+
+/// The same of values by round, each of a turn that has ended.
+pub fn round_ratios(
+    base: impl IntoIterator<Item = (u32, f64)>,
+    other: impl IntoIterator<Item = (u32, f64)>,
+) -> Vec<f64> {
+    let of_base: BTreeMap<u32, f64> = base.into_iter().collect();
     other
-        .iter()
-        .filter_map(|turn| Some((value(turn)? / of_base.get(&turn.round)?).ln()))
+        .into_iter()
+        .filter_map(|(round, value)| Some((value / of_base.get(&round)?).ln()))
         .collect()
 }
 

@@ -20,9 +20,7 @@ const SEED: u64 = 1;
 /// How small a difference a number of blocks can show in one step of one engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepPower {
-    /// The engine.
     pub engine: EngineName,
-    /// The step.
     pub step: String,
     /// The standard deviation of ln(throughput) between starts of one build.
     pub spread: f64,

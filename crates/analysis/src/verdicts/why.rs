@@ -29,7 +29,6 @@ pub(crate) fn why(
 /// A setting that two cells run with other values of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingChange {
-    /// Its name.
     pub name: String,
     /// What the base runs with, for people; `None` where it has no such setting.
     pub base: Option<String>,
@@ -40,13 +39,9 @@ pub struct SettingChange {
 /// Why a cell differs from the base in a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
-    /// The campaign's id.
     pub campaign: String,
-    /// The step.
     pub step: String,
-    /// The base's label.
     pub base: String,
-    /// The cell's label.
     pub cell: String,
     /// What is concluded about the cell's throughput.
     pub finding: Option<Finding>,

@@ -13,9 +13,7 @@ use crate::steps::step_view::StepView;
 pub struct Reason {
     /// Index into the view's cells.
     pub cell: usize,
-    /// The steps.
     pub steps: Vec<String>,
-    /// How they ended.
     pub status: Status,
     /// Why, in one line.
     pub text: String,

@@ -22,7 +22,6 @@ use plimsoll_analysis::{AnalysisError, Options, analyse};
 pub struct ExportFile {
     /// Below the export's folder.
     pub path: String,
-    /// Its content.
     pub text: String,
 }
 

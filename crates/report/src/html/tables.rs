@@ -1,7 +1,7 @@
 //! Pieces that every table of the page uses.
 
 use maud::{Markup, Render, html};
-use plimsoll_analysis::metrics::{Direction, Metric};
+use plimsoll_analysis::metrics::{CPUPQ, Direction, Metric};
 
 use super::numbers::{decimal, group};
 use plimsoll_analysis::classic::Class;
@@ -83,7 +83,7 @@ fn about(metric: &Metric) -> String {
         Direction::Neutral => "",
     };
     // Other columns beside it count only the processes that took part.
-    let scope = if metric.name == "cpupq" {
+    let scope = if metric == CPUPQ {
         "; whole host: includes everything else that ran"
     } else {
         ""

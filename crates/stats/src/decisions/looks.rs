@@ -6,7 +6,6 @@ use crate::numbers::distribution::{normal_cdf, normal_quantile};
 /// equivalent, never with a difference.
 pub const LOOKS: [usize; 4] = [6, 12, 18, 24];
 
-/// A planned look.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
     /// Blocks done.

@@ -19,7 +19,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Regression => "regression",

@@ -10,7 +10,6 @@ use crate::numbers::order::{mean, variance};
 pub struct Clustered {
     /// The log ratio.
     pub estimate: f64,
-    /// Its interval.
     pub interval: Interval,
     /// The two-sided p of "the log ratio is 0".
     pub p: f64,

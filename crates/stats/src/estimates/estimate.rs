@@ -5,9 +5,7 @@ use crate::numbers::order::median_of_mut;
 /// An interval of log ratios with its confidence level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Its lower end.
     pub low: f64,
-    /// Its upper end.
     pub high: f64,
     /// The confidence it was made for, e.g. 0.95. An exact interval covers with at least that.
     pub level: f64,

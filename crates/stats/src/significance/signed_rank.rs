@@ -22,7 +22,6 @@ pub struct SignedRank {
 }
 
 impl SignedRank {
-    /// Tests differences.
     pub fn of(differences: &[f64]) -> Self {
         let differences: Vec<f64> = differences
             .iter()

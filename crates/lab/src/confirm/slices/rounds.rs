@@ -1,6 +1,7 @@
 //! What a step's turns say while they go on: ratios to the base, and whether there are enough of
 //! them.
 
+use plimsoll_analysis::{CONTROL_LEVEL, round_ratios};
 use plimsoll_core::witness::Leakage;
 use plimsoll_stats::{Clustered, clustered};
 
@@ -18,8 +19,6 @@ const FEWEST_ROUNDS: u32 = 30;
 const LOOK_ROUNDS: usize = 10;
 /// The level of the intervals that say whether there are enough rounds.
 const LEVEL: f64 = 0.95;
-/// The level of the control's: it raises an alarm by chance in one of a hundred.
-const CONTROL_LEVEL: f64 = 0.99;
 
 /// The rounds of one step in one start.
 pub(super) struct Rounds {
@@ -27,8 +26,7 @@ pub(super) struct Rounds {
     control: usize,
     is_writing: bool,
     starts: u32,
-    /// By candidate: the logarithm of each turn's throughput, one per round; none where there was
-    /// none.
+    /// By candidate: each turn's throughput, one per round; none where there was none.
     rates: Vec<Vec<Option<f64>>>,
     /// By candidate.
     leaks: Vec<Leakage>,
@@ -67,7 +65,7 @@ impl Rounds {
             .as_ref()
             .filter(|turn| turn.operations > 0 && turn.active_ns > 0)
             .map(|turn| turn.operations as f64 / turn.active_ns as f64);
-        self.rates[candidate].push(rate.map(f64::ln));
+        self.rates[candidate].push(rate);
         if let Some(turn) = turn {
             self.leaks[candidate].add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns);
         }
@@ -83,13 +81,12 @@ impl Rounds {
     }
 
     fn estimate(&self, candidate: usize, level: f64) -> Option<Clustered> {
-        let pairs = self.rates[candidate].iter().zip(&self.rates[self.base]);
-        clustered(
-            &[pairs
-                .filter_map(|(rate, base)| Some((*rate)? - (*base)?))
-                .collect()],
-            level,
-        )
+        let by_round = |candidate: usize| {
+            let rates = (0..).zip(&self.rates[candidate]);
+            rates.filter_map(|(round, rate)| Some((round, (*rate)?)))
+        };
+        let ratios = round_ratios(by_round(self.base), by_round(candidate));
+        clustered(&[ratios], level)
     }
 
     /// Looks at how wide the intervals are, where it is time for it: every look takes longer than

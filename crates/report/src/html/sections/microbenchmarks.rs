@@ -85,11 +85,7 @@ fn ramp_table(view: &View, ramp: &Ramp) -> Markup {
     let time = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |us| time_ns(us * 1e3));
     let number =
         |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| decimal(value, 0));
-    let events = if ramp.events == "events" {
-        "events/s"
-    } else {
-        "tps"
-    };
+    let events = ramp.events_heading();
     let columns = ["users", ramp.rate.name, events, "mean", "p95", "p99", "max"];
     let response = ramp.is_open_loop().then_some("response p99");
     let meaning = |status: Status| (status != Status::Ok).then(|| status.meaning());

@@ -5,6 +5,7 @@ mod drain;
 
 use maud::{Markup, html};
 use plimsoll_analysis::metrics::{EXCLUDED_WAIT_S, INDEX_S, MAXOP, Metric};
+use plimsoll_core::plan::Operation;
 
 use crate::html::data::chart_id;
 use crate::html::figures::bars::bars;
@@ -55,7 +56,7 @@ pub(crate) fn section(view: &View, index: usize, step: &StepView) -> Markup {
             div.figures {
                 div { (bars(view, step)) }
                 @for table in &step.latencies {
-                    @if table.kind != "index" &&
+                    @if Operation::Index != table.kind.as_str() &&
                         table.rows.iter().any(|row| !row.curve.is_empty()) {
                         (curves(view, table))
                     }
@@ -70,7 +71,7 @@ pub(crate) fn section(view: &View, index: usize, step: &StepView) -> Markup {
             (events(view, step))
             // Index creation is only among the percentiles, and goes before the few inserts of its
             // step.
-            @if step.latencies.iter().any(|table| table.kind == "index") {
+            @if step.latencies.iter().any(|table| table.kind == Operation::Index) {
                 (percentiles(view, step))
                 (responses(view, step))
             } @else {
