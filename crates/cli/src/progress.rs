@@ -58,7 +58,6 @@ impl Console {
         })
     }
 
-    /// A campaign begins.
     pub fn begin(&mut self, header: &CampaignHeader) {
         self.line(&format!(
             "campaign {} (seed {}, {})",

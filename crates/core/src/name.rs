@@ -39,7 +39,6 @@ pub enum NameError {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct BuildName {
-    /// The engine.
     pub engine: EngineName,
     /// A version or a prefix of one, e.g. `8.0`.
     pub version: Option<String>,

@@ -106,7 +106,6 @@ pub struct TurnSums {
 /// The result of counting a table's rows outside the measured window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableCheck {
-    /// The table.
     pub table: String,
     /// Rows it must hold: loaded + inserted - deleted, by the plan.
     pub expected_rows: u64,

@@ -49,7 +49,6 @@ pub(crate) fn number(text: &str, line: usize) -> Read<f64> {
     parsed.ok_or_else(|| ReadError::new(line, format!("\"{}\" is not a number", shown(text))))
 }
 
-/// A count.
 pub(crate) fn count(text: &str, line: usize) -> Read<u64> {
     text.parse()
         .map_err(|_| ReadError::new(line, format!("\"{}\" is not a count", shown(text))))

@@ -52,7 +52,6 @@ pub(crate) struct TrialOrder {
     pub profile_ns: Option<u64>,
     /// The trial's folder in the store.
     pub dir: PathBuf,
-    /// The data directory.
     pub data_dir: PathBuf,
     /// The orchestrator.
     pub parent_pid: u32,
@@ -78,7 +77,6 @@ pub(crate) enum TurnCommand {
     Finish,
 }
 
-/// One turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TurnOrder {
     /// From 1; 0 warms up and is not recorded.
@@ -95,7 +93,6 @@ pub(crate) struct TurnOrder {
 pub enum TrialMessage {
     /// A step is about to start.
     StepStart {
-        /// The step.
         step: String,
         /// Its position, from 1.
         index: usize,
@@ -106,7 +103,6 @@ pub enum TrialMessage {
     Progress(StepProgress),
     /// A step is done and verified.
     StepDone {
-        /// The step.
         step: String,
         /// Its length.
         seconds: f64,
@@ -127,7 +123,6 @@ pub enum TrialMessage {
     },
     /// All workers of a step in turns are connected and parked.
     Ready {
-        /// The step.
         step: String,
         /// The server's processes.
         servers: Vec<u32>,
@@ -165,7 +160,6 @@ pub struct TurnDone {
 /// How a step goes on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepProgress {
-    /// The step.
     pub step: String,
     /// Its position, from 1.
     pub index: usize,

@@ -10,36 +10,26 @@ use crate::message::TrialMessage;
 /// What happens in a campaign.
 #[derive(Debug)]
 pub enum Notice<'a> {
-    /// A trial starts.
     TrialStart {
-        /// The trial.
         trial: &'a ScheduledTrial,
         /// Its attempt, from 1.
         attempt: u32,
         /// Trials of the schedule.
         trials: usize,
-        /// Its cell.
         cell: &'a Cell,
     },
     /// A trial says something.
     Trial(&'a TrialMessage),
     /// A trial ended without being complete.
     TrialBroken {
-        /// Its cell.
         cell: &'a Cell,
         /// Why.
         reason: &'a str,
     },
     /// Data is made that trials begin with.
-    StateStart {
-        /// Its cell.
-        cell: &'a Cell,
-    },
+    StateStart { cell: &'a Cell },
     /// A candidate's server is profiled.
-    ProfileStart {
-        /// Its cell.
-        cell: &'a Cell,
-    },
+    ProfileStart { cell: &'a Cell },
     /// All servers of a start are about to come up.
     StartBegins {
         /// The start, from 1.
@@ -112,7 +102,6 @@ impl CampaignEnd {
 /// How a step in turns goes on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnsProgress {
-    /// The step.
     pub step: String,
     /// Its position, from 1.
     pub index: usize,
@@ -146,13 +135,11 @@ pub struct TurnsRatio {
 /// A step in turns that is over in one start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepTurns {
-    /// The step.
     pub step: String,
     /// The start, from 1.
     pub start: u32,
     /// Starts in all.
     pub starts: u32,
-    /// Rounds.
     pub rounds: u32,
     /// Seconds they took.
     pub seconds: f64,

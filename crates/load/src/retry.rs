@@ -11,7 +11,6 @@ pub(crate) const LOST: &str = "lost";
 pub struct RetryPolicy {
     /// The first pause; each further one is twice as long.
     pub first_pause_ns: u64,
-    /// The longest pause.
     pub longest_pause_ns: u64,
     /// An operation that has been tried for this long has failed.
     pub deadline_ns: u64,

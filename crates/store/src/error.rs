@@ -107,16 +107,10 @@ pub enum StoreError {
     /// A campaign id that cannot be a folder's name.
     #[error("create campaign \"{id}\" in {}: an id is the name of a folder, without '/' and not \
             starting with '.'; rename the plan", store.display())]
-    BadId {
-        /// The id.
-        id: String,
-        /// The store.
-        store: PathBuf,
-    },
+    BadId { id: String, store: PathBuf },
     /// No campaign answers to that name.
     #[error("{}", no_campaign(store, wanted.as_deref(), newest))]
     NoCampaign {
-        /// The store.
         store: PathBuf,
         /// What was asked for; nothing for the newest.
         wanted: Option<String>,
@@ -127,7 +121,6 @@ pub enum StoreError {
     #[error("find campaign \"{wanted}\" in {}: it fits {}; write more of the id",
         store.display(), ids.join(", "))]
     Ambiguous {
-        /// The store.
         store: PathBuf,
         /// The prefix.
         wanted: String,

@@ -26,7 +26,6 @@ pub struct ProfileAbout {
     pub format: u32,
     /// The cell's label.
     pub cell: String,
-    /// The step.
     pub step: String,
     /// What was sampled: `cycles`, or `cpu-clock` where the machine has no counters.
     pub event: String,
@@ -45,7 +44,6 @@ pub struct ProfileAbout {
     pub unavailable: Option<String>,
 }
 
-/// A profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
     /// What it is of.

@@ -18,7 +18,6 @@ use crate::sysbench::SysbenchRun;
 
 /// A workload on one data state.
 pub enum WorkloadRun {
-    /// The Insert Benchmark.
     InsertBenchmark(Box<InsertBenchmarkRun>),
     /// The sysbench microbenchmarks.
     Sysbench(SysbenchRun),

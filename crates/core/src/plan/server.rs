@@ -44,13 +44,11 @@ pub enum ServerPlace {
     Tcp {
         /// Without brackets.
         host: String,
-        /// The port.
         port: u16,
     },
     /// A unix socket: the socket itself for MySQL and MariaDB; for PostgreSQL the folder it is in,
     /// and the port that names it.
     Socket {
-        /// The path.
         path: String,
         /// Part of the name of PostgreSQL's socket.
         port: u16,

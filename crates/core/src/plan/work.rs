@@ -9,7 +9,6 @@ use super::{FileWork, InsertWork, KvStep, SysbenchWork};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
-    /// The Insert Benchmark.
     InsertBenchmark,
     /// The sysbench microbenchmarks.
     Sysbench,
@@ -25,7 +24,6 @@ pub enum Family {
 pub enum Work {
     /// Of the Insert Benchmark.
     InsertBenchmark(InsertWork),
-    /// Of sysbench.
     Sysbench(SysbenchWork),
     /// Of a workload file.
     File(FileWork),

@@ -12,7 +12,6 @@ use super::{
 pub struct PresetInfo {
     /// The value of the plan's `workload`.
     pub name: &'static str,
-    /// The definition.
     pub definition: Definition,
     /// One line for people.
     pub description: &'static str,
@@ -29,7 +28,6 @@ pub enum Definition {
     Rocksdb,
 }
 
-/// All presets.
 pub fn presets() -> &'static [PresetInfo] {
     &[
         PresetInfo {
@@ -75,13 +73,11 @@ pub fn presets() -> &'static [PresetInfo] {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Workload {
-    /// The Insert Benchmark.
     InsertBenchmark(InsertBenchmark),
     /// The sysbench microbenchmarks.
     Sysbench(Sysbench),
     /// Tables and statements that the user wrote.
     File(FileWorkload),
-    /// RocksDB's benchmark.
     Rocksdb(RocksdbBench),
 }
 

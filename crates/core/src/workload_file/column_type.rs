@@ -6,7 +6,6 @@ use crate::suggest;
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnType {
-    /// Integers.
     Integer,
     /// Numbers that need not be whole.
     Number,

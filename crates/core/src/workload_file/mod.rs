@@ -36,7 +36,6 @@ pub struct WorkloadFile {
 /// A table and the rows that it is loaded with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its name.
     pub name: String,
     /// Rows that are loaded.
     pub rows: u64,
@@ -48,10 +47,8 @@ pub struct Table {
     pub indexes: Vec<Index>,
 }
 
-/// A column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name.
     pub name: String,
     /// Its type, as it is sent to the engines.
     pub sql_type: String,
@@ -106,10 +103,8 @@ impl Value {
     }
 }
 
-/// An index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Index {
-    /// Its name.
     pub name: String,
     /// In their order.
     pub columns: Vec<String>,
@@ -120,7 +115,6 @@ pub struct Index {
 /// A statement with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// Its name.
     pub name: String,
     /// Its text, for engines that have none of their own.
     pub sql: Sql,
@@ -193,7 +187,6 @@ pub enum Parameter {
 /// What a client does as one: its statements in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its name.
     pub name: String,
     /// Whether the statements are between `BEGIN` and `COMMIT`.
     pub is_transaction: bool,
@@ -215,7 +208,6 @@ impl Event {
 /// Events and their weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mix {
-    /// Its name.
     pub name: String,
     /// Places in the list of events, and their weights.
     pub events: Vec<(usize, u32)>,

@@ -39,7 +39,6 @@ pub enum ImportError {
     /// The path does not lead anywhere.
     #[error("import {}: {source}; check the path", path.display())]
     Path {
-        /// The path.
         path: PathBuf,
         /// The operating system's reason.
         source: std::io::Error,

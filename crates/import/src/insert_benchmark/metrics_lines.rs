@@ -12,7 +12,6 @@ pub struct MetricsLine {
     pub step: Option<String>,
     /// `20m.my5649.cx6d` in summaries, `my5649.cx6d` in merged files.
     pub tag: String,
-    /// The cells.
     pub cells: [String; 20],
 }
 

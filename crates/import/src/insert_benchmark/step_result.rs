@@ -8,15 +8,12 @@ use crate::text::{Read, ReadError, count, end, lines, number, text};
 /// What such a file tells.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepResult {
-    /// Clients.
     pub clients: u64,
-    /// Rows per client.
     pub rows_per_client: u64,
     /// Whole seconds from before the first client to after the last.
     pub seconds: u64,
     /// Rows per second, as printed.
     pub ips: String,
-    /// Queries.
     pub queries: u64,
     /// Queries per second, as printed.
     pub qps: String,

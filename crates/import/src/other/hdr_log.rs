@@ -21,7 +21,6 @@ pub struct HdrLog {
 pub struct Latencies {
     /// Operations.
     pub count: u64,
-    /// Mean.
     pub mean_ms: f64,
     /// 50th percentile.
     pub p50_ms: f64,

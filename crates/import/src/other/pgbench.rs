@@ -11,7 +11,6 @@ pub struct Pgbench {
     pub script: String,
     /// Scale factor.
     pub scale: Option<u64>,
-    /// Clients.
     pub clients: Option<u64>,
     /// Transactions done.
     pub transactions: u64,

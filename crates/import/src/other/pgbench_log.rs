@@ -5,7 +5,6 @@ use crate::text::{Read, ReadError, count, lines, text};
 /// What a log tells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PgbenchLog {
-    /// Transactions.
     pub transactions: u64,
     /// Seconds from the first to the last line's end; an interval's length counts.
     pub seconds: f64,
@@ -47,7 +46,6 @@ fn layout(line: &str) -> Option<Layout> {
     }
 }
 
-/// Reads a log.
 pub fn read(bytes: &[u8]) -> Read<PgbenchLog> {
     let all = text(bytes);
     let first = all.lines().next().unwrap_or_default();

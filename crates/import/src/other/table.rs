@@ -7,7 +7,6 @@ use crate::text::{Read, ReadError, end, lines, number, shown, text};
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableRow {
-    /// The build.
     pub build: String,
     /// The config; empty without that column.
     pub config: String,

@@ -14,7 +14,6 @@ pub fn is_log(all: &str) -> bool {
             .any(|line| line.starts_with("RocksDB:") && line.contains("version"))
 }
 
-/// Reads a log.
 pub fn read(bytes: &[u8]) -> Read<Log> {
     let all = text(bytes);
     let failed = || {

@@ -11,7 +11,6 @@ pub struct RatesLine {
     pub engine: String,
     /// `hot-points`.
     pub test: String,
-    /// The range.
     pub range: u32,
 }
 

@@ -12,7 +12,6 @@ pub(crate) struct Unit {
     pub dir: PathBuf,
     /// The set of tables within the folder, where it holds several.
     pub set: String,
-    /// Its files.
     pub files: Vec<PathBuf>,
 }
 

@@ -21,10 +21,7 @@ pub enum BuildError {
         "{name} is not here and may not be fetched; fetch it once with `plimsoll build add \
         {name}`, without --offline"
     )]
-    NotHere {
-        /// The build.
-        name: String,
-    },
+    NotHere { name: String },
     /// The registry has this version no longer.
     #[error("{0}")]
     Gone(String),
@@ -36,10 +33,7 @@ pub enum BuildError {
     Unfit(String),
     /// The user asked to stop.
     #[error("fetching {name} was interrupted; nothing of it is kept")]
-    Cancelled {
-        /// The build.
-        name: String,
-    },
+    Cancelled { name: String },
     /// A file could not be read or written.
     #[error("{what}: {source}{advice}")]
     Io {

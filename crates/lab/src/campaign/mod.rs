@@ -30,7 +30,6 @@ pub struct LoadedPlan {
     pub plan: Plan,
     /// What stands for it in errors.
     pub file: String,
-    /// Its text.
     pub text: String,
     /// The folder of its file; `None` for a shipped plan.
     pub dir: Option<PathBuf>,
@@ -92,7 +91,6 @@ pub fn load_plan(plan: Option<&str>) -> Result<LoadedPlan, LabError> {
 
 /// What a campaign is made of.
 pub struct CampaignRequest<'a> {
-    /// The plan.
     pub plan: &'a LoadedPlan,
     /// The seed; else the plan's; else one from the clock, which is recorded.
     pub seed: Option<u64>,

@@ -16,7 +16,6 @@ const SCANS: u64 = 5;
 /// What one trial of a cell will take.
 #[derive(Clone, Debug, Serialize)]
 pub struct CellForecast {
-    /// The cell.
     pub cell: String,
     /// The build's version.
     pub version: String,
@@ -31,26 +30,22 @@ pub struct CellForecast {
     pub disk_bytes_at_start: u64,
     /// One trial.
     pub seconds: f64,
-    /// The steps.
     pub steps: Vec<StepForecast>,
 }
 
 /// What one step will take.
 #[derive(Clone, Debug, Serialize)]
 pub struct StepForecast {
-    /// The step.
     pub step: String,
     /// Rows inserted over all clients; as many are deleted where the step deletes. 0 where no plan
     /// knows.
     pub inserted_rows: u64,
     /// Rows per transaction of steps of the Insert Benchmark.
     pub batch: u32,
-    /// Connections.
     pub connections: u32,
     /// Over all clients: background rows per second of a read-write step, events per second of one
     /// with a rate.
     pub rate_per_s: Option<u64>,
-    /// The step.
     pub seconds: f64,
     /// The wait after it.
     pub wait_seconds: f64,

@@ -31,7 +31,6 @@ pub struct Forecast {
     pub disk_bytes: u64,
     /// Free space there now, if it can be read.
     pub free_bytes: Option<u64>,
-    /// The cells.
     pub cells: Vec<CellForecast>,
     /// What confirming all of it will take; none where a cell is on a server that is not ours,
     /// cells have different steps, or no step is a result.

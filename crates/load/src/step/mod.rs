@@ -152,7 +152,6 @@ pub enum StepError {
     /// A worker could not connect.
     #[error("client {client} could not start: {message}")]
     Open {
-        /// The client.
         client: u32,
         /// Why.
         message: String,

@@ -25,7 +25,6 @@ pub const IMPORTED_FORMAT: u32 = 1;
 pub enum Family {
     /// Sysbench, its microbenchmarks or any other script.
     Sysbench,
-    /// The Insert Benchmark.
     InsertBenchmark,
     /// `db_bench`.
     Rocksdb,
@@ -170,7 +169,6 @@ pub struct ImportedResponses {
 pub struct ImportedSeries {
     /// `query rate`.
     pub title: String,
-    /// Its unit.
     pub unit: String,
     /// Seconds between points.
     pub seconds_per_point: u32,

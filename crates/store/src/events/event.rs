@@ -97,14 +97,12 @@ pub struct Suspect {
 /// See [`Event::StepStart`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepStart {
-    /// The step.
     pub step: String,
 }
 
 /// See [`Event::StepDone`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepDone {
-    /// The step.
     pub step: String,
     /// The operation whose rate and latency stand for the step.
     pub primary: Operation,
@@ -131,7 +129,6 @@ pub struct StepDone {
 /// See [`Event::StepFailed`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepFailed {
-    /// The step.
     pub step: String,
     /// Why, with the statement where there is one. Begins with `hung` when the engine stopped
     /// answering: that is not a failure of a statement.

@@ -29,7 +29,6 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Draws an event.
     #[inline]
     pub fn draw_event(&self, draw: &mut Draw) -> usize {
         match self.weights.as_slice() {

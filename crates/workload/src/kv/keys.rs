@@ -17,10 +17,7 @@ pub(super) fn write_key(number: u64, key: &mut [u8]) {
 #[expect(clippy::large_enum_variant, reason = "there is one for each worker")]
 pub(super) enum Numbers {
     /// All of them, from 0.
-    InOrder {
-        /// The next one.
-        next: u64,
-    },
+    InOrder { next: u64 },
     /// Each as likely as any other.
     Random {
         /// The worker's own stream.

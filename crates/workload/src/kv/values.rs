@@ -43,7 +43,6 @@ impl Values {
         }
     }
 
-    /// The value.
     #[inline]
     pub fn get(&self) -> &[u8] {
         &self.buffer[self.next..self.next + VALUE_LENGTH]

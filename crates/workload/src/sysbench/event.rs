@@ -44,7 +44,6 @@ pub(super) struct DrawnStatement {
     pub has_own_table: bool,
 }
 
-/// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     /// Whether it is between `BEGIN` and `COMMIT`.

@@ -191,7 +191,6 @@ impl Statement {
     }
 }
 
-/// A table's name.
 pub(super) fn table_name(number: u32) -> String {
     format!("sbtest{number}")
 }

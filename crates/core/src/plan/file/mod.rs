@@ -18,11 +18,9 @@ pub struct FileWorkload {
     pub workload_file: String,
     /// The name that it gives itself.
     pub title: String,
-    /// Its text.
     pub text: String,
     /// Clients, each with one connection.
     pub clients: u32,
-    /// Tables.
     pub tables: u32,
     /// Rows of all tables.
     pub rows: u64,

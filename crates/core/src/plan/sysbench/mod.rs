@@ -79,7 +79,6 @@ pub enum SysbenchWork {
     Test(Test),
 }
 
-/// One test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Test {
     /// What an event is.
@@ -100,7 +99,6 @@ pub enum TestGroup {
     Range1,
     /// Range queries with aggregation.
     Range2,
-    /// Writes.
     Write,
 }
 

@@ -12,7 +12,6 @@ use crate::builds::record::Record;
 /// What a check of a build found.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct BuildCheck {
-    /// The build.
     pub name: String,
     /// What it is like.
     pub state: CheckState,

@@ -24,7 +24,6 @@ const SUITES: [&str; 13] = [
     "rc-buggy",
 ];
 
-/// One archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Archive {
     pub uri: String,

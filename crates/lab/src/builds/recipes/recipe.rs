@@ -183,7 +183,6 @@ struct Entry {
 /// One build that can be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipe {
-    /// The engine.
     pub engine: EngineName,
     /// The name after `+` in a build's name.
     pub source: String,
@@ -199,7 +198,6 @@ pub struct Recipe {
     pub packager: String,
     /// Optimisation flags that the packager states, where the build itself does not.
     pub optimisation: Option<String>,
-    /// The package.
     pub package: Package,
     /// Where the package is not there: another one that holds the same.
     pub otherwise: Option<Package>,

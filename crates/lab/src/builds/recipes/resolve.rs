@@ -14,7 +14,6 @@ const LISTED: usize = 12;
 pub struct ResolvedBuild {
     /// The name it has in the cache; for a series that is not here, the series' name.
     pub name: String,
-    /// The engine.
     pub engine: EngineName,
     /// The exact version, or a series when `is_exact` is false.
     pub version: String,

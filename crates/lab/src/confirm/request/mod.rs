@@ -71,7 +71,6 @@ pub enum PlacementChoice {
 /// What is requested of a confirm campaign.
 #[derive(Clone, Debug)]
 pub struct ConfirmChoice {
-    /// The steps.
     pub steps: Vec<String>,
     /// Whether they are all there are: then those that cannot take turns are left out where the
     /// others do.
