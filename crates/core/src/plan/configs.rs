@@ -168,6 +168,7 @@ impl Source<'_> {
             );
             return Err(self.error(Some(client.span()), message));
         }
+        // The storage engine is that of our tables, and no setting of the server.
         let is_bare = config.settings.keys().all(|key| key == STORAGE_ENGINE)
             && config.file.is_none()
             && config.from.is_none()

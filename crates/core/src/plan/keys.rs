@@ -169,6 +169,7 @@ impl Source<'_> {
             else {
                 return Err(self.no_step(name, known.iter().copied()));
             };
+            // Every other step works on what the first one loads.
             let skips_load = last.is_none() && position > 0;
             if skips_load || last.is_some_and(|last| position <= last) {
                 return Err(self.error(

@@ -94,6 +94,7 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
         seconds: making
             + SLICES_TIME_NS as f64 / 1e9 * in_slices.len() as f64
             + START_SECONDS * f64::from(STARTS),
+        // All candidates have a copy of their state at once, the control of the base's.
         disk_bytes: (2 * states + cells[base].forecast.disk_bytes) * 6 / 5,
         left_out: all
             .iter()
@@ -107,6 +108,7 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
         slices: bytes.ok().map(|_| slices),
         blocks_needed,
         blocks_seconds: making + block * f64::from(blocks_needed),
+        // Trials run one after the other, so that there is one copy at a time.
         blocks_disk_bytes: (states + largest) * 6 / 5,
     })
 }

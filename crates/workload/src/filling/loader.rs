@@ -105,6 +105,7 @@ pub(crate) fn loading_tasks(
         connections.min(parts.len() as u32)
     };
     let mut parts_of_loader: Vec<Vec<RowRange>> = (0..loaders).map(|_| Vec::new()).collect();
+    // Parts of a table go to different connections, so that they load at the same time.
     for (at, part) in parts.into_iter().enumerate() {
         parts_of_loader[at % loaders as usize].push(part);
     }
@@ -254,6 +255,8 @@ impl Worker for Loader {
             return Ok(Next::Finished);
         };
         let table = &part.table;
+        // The engine numbers rows in the order they come, which is theirs if they come through one
+        // connection.
         let first = usize::from(table.is_numbered && part.is_whole);
         let columns: Vec<&str> = table.columns[first..]
             .iter()

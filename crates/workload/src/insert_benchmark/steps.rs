@@ -266,6 +266,7 @@ impl InsertBenchmarkRun {
             let pairing = Arc::new(Pairing::new(planned));
             let arrival = self.arrival(step, rate, client);
             tasks.push(self.read_task(client, step, query, &pairing));
+            // Without a deleter an inserter waits for nobody.
             let shared = step.deletes.then(|| pairing.clone());
             tasks.push(Task {
                 client,

@@ -95,6 +95,7 @@ impl SysbenchRun {
         ));
         let is_scan = test.kind == TestKind::Scan;
         let task = |client: u32| {
+            // Each client scans one table over and over; other tests draw a table for each event.
             let own_variant = is_scan.then(|| (client - 1) as usize % tables);
             let draw = Draw::new(
                 self.seed,

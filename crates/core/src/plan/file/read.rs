@@ -114,6 +114,7 @@ impl Source<'_> {
         let (tables, rows) = (file.tables.len() as u32, file.rows());
         let load = value(&sizes.load).unwrap_or(LoadMode::Fast);
         let mut steps = vec![Step {
+            // What the load leaves to flush and merge is not work of the first measured step.
             drain_after: true,
             ..steps::fill(LOAD, tables, rows, load)
         }];
@@ -273,6 +274,7 @@ impl Source<'_> {
             Some((None, Some(event))) => {
                 (event.get_ref().as_str(), false, true, Some(event.span()))
             }
+            // A step that says nothing does what it is called.
             _ => (name, true, true, place),
         };
         if let Some(mix) = file

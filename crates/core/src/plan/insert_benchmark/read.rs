@@ -81,6 +81,7 @@ impl Source<'_> {
             let is_optional = |step: &Step| !step.is_writing();
             steps = self.select_steps(steps, wanted, is_optional, "read-write steps")?;
         }
+        // By now the steps are those that run: partitions are sized for the rows that these insert.
         let partitions = match sizes.partitions.as_ref() {
             None => None,
             count => {

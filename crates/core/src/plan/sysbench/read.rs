@@ -129,9 +129,11 @@ impl Source<'_> {
                 tests.flat_map(|step| ramp.iter().map(move |&clients| step.at_clients(clients))),
             ),
         }
+        // A ramp makes several steps of a test: the wait comes after the last of them.
         place_drains(&mut steps);
         for (name, change) in &own.step {
             let step = self.find_step(&mut steps, name)?;
+            // Such a step is named after its clients: with others its name would be wrong.
             if let (Some(_), Some(clients), false) =
                 (&sizes.ramp, &change.clients, step.makes_data())
             {

@@ -84,6 +84,7 @@ pub(crate) fn bring_missing(
     copy_libraries(&unpacked, &folder)?;
     for (name, library) in wanted {
         let at = folder.join(name);
+        // A newer version of a library may serve under the name that the program asks for.
         if let (false, Some(file)) = (at.exists(), &library.file) {
             symlink(file, &at).map_err(BuildError::io("make the link", &at))?;
         }

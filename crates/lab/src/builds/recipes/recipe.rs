@@ -281,6 +281,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, BuildError> {
     if recipes.is_empty() {
         return Err(wrong("it offers no build".to_owned()));
     }
+    // It is probably misspelt where a build should name it.
     if let Some(unused) = recipe_file
         .layouts
         .keys()

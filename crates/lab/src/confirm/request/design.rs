@@ -63,6 +63,7 @@ pub(super) fn measured(
         .zip(headers)
         .map(|(cell, header)| (cell, &header.settings))
         .collect();
+    // All divisions are alike, or there would have been an error: the first stands for all.
     match slices_bytes(&candidates, &divisions[0], &in_slices) {
         Ok(bytes) => {
             notes.push(format!(

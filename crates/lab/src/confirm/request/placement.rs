@@ -33,6 +33,7 @@ pub(super) fn placement(
                 .map(|step| step.clients)
                 .max()
                 .unwrap_or(1) as usize;
+            // More CPUs than clients would be idle, and servers get at least half of all.
             let (client, server) = allowed.split(clients.clamp(1, allowed.count() / 2));
             notes.push(format!(
                 "clients on CPU {client}, servers on CPU {server} (--placement)"

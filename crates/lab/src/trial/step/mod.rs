@@ -203,6 +203,7 @@ impl<'r, 't> StepRun<'r, 't> {
             next_levels_s: 0,
         };
         let mut observe = |progress: &Progress| watching.observe(progress);
+        // The workers are used up by the step; what they count is asked for after it.
         let tasks = std::mem::take(&mut self.tasks.tasks);
         let (kinds, options, log) = (&self.tasks.kinds, &self.tasks.options, &mut self.log);
         let outputs = StepOutputs {

@@ -181,6 +181,7 @@ impl<'a> TurnRunner<'a> {
                         left_cpu_ns: turn.left_cpu_ns,
                         new_servers: has_new.then(|| meter.pids()),
                     }));
+                    // Round 0 warms up: the orchestrator learns of it, and nothing is recorded.
                     if order.round > 0 {
                         turns.push(turn);
                         for part in parts {
@@ -294,6 +295,7 @@ impl<'a> TurnRunner<'a> {
         begin: Instant,
         meter: &mut TurnMeter,
     ) -> Result<(Turn, Vec<Part>, bool), TurnsStopped> {
+        // Before the turn begins: it uses the CPU itself.
         let speed = speed_witness();
         let first = self.look(|| meter.read());
         let begin_ns = begin.elapsed().as_nanos() as u64;
