@@ -76,3 +76,12 @@ fn whole(ns: u64) -> String {
 pub(super) fn length(ns: u64) -> String {
     whole(ns).replace("h00m", "h")
 }
+
+/// How a workload's clients send their statements.
+pub(super) fn form_of_statements(is_prepared: bool) -> &'static str {
+    if is_prepared {
+        "prepared statements"
+    } else {
+        "statements in text"
+    }
+}

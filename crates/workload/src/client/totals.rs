@@ -2,7 +2,9 @@
 //! sequences went.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plimsoll_core::plan::{STATEMENT_NOTES, VAIN_STATEMENTS_NOTE};
 
 /// Statements by what they did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,7 +55,7 @@ impl StepTotals {
         growth: &[i64],
         sequences: &[i64],
     ) {
-        let mut totals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut totals = self.lock();
         totals
             .statements
             .resize(statements.len(), Statements::default());
@@ -73,19 +75,12 @@ impl StepTotals {
     /// Statements of tries that did not come to their end: refused, without a connection, or
     /// failed.
     pub fn unfinished(&self) -> Statements {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .unfinished
+        self.lock().unfinished
     }
 
     /// Statements of each event that was done.
     pub fn by_event(&self) -> Vec<Statements> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .statements
-            .clone()
+        self.lock().statements.clone()
     }
 
     /// Statements of all events that were done.
@@ -98,21 +93,28 @@ impl StepTotals {
             })
     }
 
+    /// What a step's notes say of its statements.
+    pub fn notes(&self) -> BTreeMap<String, f64> {
+        let statements = self.statements();
+        let counts = [statements.reads, statements.writes, statements.others];
+        let unfinished = (VAIN_STATEMENTS_NOTE, self.unfinished().all());
+        let notes = STATEMENT_NOTES.into_iter().zip(counts).chain([unfinished]);
+        notes
+            .map(|(note, count)| (note.to_owned(), count as f64))
+            .collect()
+    }
+
     /// Rows that each table, from 0, has gained or lost.
     pub fn growth(&self) -> BTreeMap<usize, i64> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .growth
-            .clone()
+        self.lock().growth.clone()
     }
 
     /// By sequence, a number that no client has reached.
     pub fn sequences(&self) -> Vec<i64> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .sequences
-            .clone()
+        self.lock().sequences.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Totals> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

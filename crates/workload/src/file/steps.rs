@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{
-    FileWork, FileWorkload, LoadMode, STATEMENT_NOTES, Step, VAIN_STATEMENTS_NOTE,
-};
+use plimsoll_core::plan::{FileWork, FileWorkload, LoadMode, Step};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::Draw;
 use plimsoll_core::workload_file::{Effect, Table, WorkloadFile};
@@ -18,8 +16,7 @@ use crate::check::check_table;
 use crate::client::{Client, ClientIdentity, StepTotals};
 use crate::filling::{loading_tasks, parts_of};
 use crate::index_scan::index_scans;
-use crate::session::Session;
-use crate::session::SharedServer;
+use crate::session::{Session, SharedServer};
 use crate::step_tasks::{Counted, ExtraCounts, StepTasks};
 use crate::timing::arrival;
 
@@ -239,22 +236,10 @@ impl FileRun {
 
     /// Facts of a step that no histogram holds.
     pub fn notes(&self, counts: &ExtraCounts, outcome: &StepOutcome) -> BTreeMap<String, f64> {
-        let mut notes = BTreeMap::new();
         let Counted::Clients(totals) = &counts.0 else {
-            return notes;
+            return BTreeMap::new();
         };
-        let statements = totals.statements();
-        let counts = [statements.reads, statements.writes, statements.others];
-        notes.extend(
-            STATEMENT_NOTES
-                .into_iter()
-                .zip(counts)
-                .map(|(note, count)| (note.to_owned(), count as f64)),
-        );
-        notes.insert(
-            VAIN_STATEMENTS_NOTE.to_owned(),
-            totals.unfinished().all() as f64,
-        );
+        let mut notes = totals.notes();
         let (ok, rows) = outcome
             .operations
             .iter()

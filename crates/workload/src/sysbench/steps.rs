@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::plan::{
-    LoadMode, STATEMENT_NOTES, Step, Sysbench, SysbenchWork, Test, TestKind, VAIN_STATEMENTS_NOTE,
-    Work,
-};
+use plimsoll_core::plan::{LoadMode, Step, Sysbench, SysbenchWork, Test, TestKind, Work};
 use plimsoll_core::record::TableCheck;
 use plimsoll_core::seed::Draw;
 use plimsoll_engine::{EngineError, SqlForms};
@@ -18,8 +15,7 @@ use crate::check::check_table;
 use crate::client::{Client, ClientIdentity, StepTotals};
 use crate::filling::{Finish, loading_tasks, parts_of};
 use crate::index_scan::index_scans;
-use crate::session::Session;
-use crate::session::SharedServer;
+use crate::session::{Session, SharedServer};
 use crate::step_tasks::{Counted, ExtraCounts, StepTasks};
 use crate::timing::arrival;
 
@@ -189,24 +185,12 @@ impl SysbenchRun {
         counts: &ExtraCounts,
         outcome: &StepOutcome,
     ) -> BTreeMap<String, f64> {
-        let mut notes = BTreeMap::new();
         let (Counted::Clients(totals), Work::Sysbench(SysbenchWork::Test(test))) =
             (&counts.0, &step.work)
         else {
-            return notes;
+            return BTreeMap::new();
         };
-        let statements = totals.statements();
-        let counts = [statements.reads, statements.writes, statements.others];
-        notes.extend(
-            STATEMENT_NOTES
-                .into_iter()
-                .zip(counts)
-                .map(|(note, count)| (note.to_owned(), count as f64)),
-        );
-        notes.insert(
-            VAIN_STATEMENTS_NOTE.to_owned(),
-            totals.unfinished().all() as f64,
-        );
+        let mut notes = totals.notes();
         let Some(events) = outcome.operations.iter().find(|operation| operation.ok > 0) else {
             return notes;
         };

@@ -1,6 +1,7 @@
 //! A workload file in words.
 
 use super::{FileWork, FileWorkload};
+use crate::plan::words::form_of_statements;
 use crate::plan::{LoadMode, Step};
 use crate::units::{count, format_count};
 
@@ -11,11 +12,7 @@ impl FileWorkload {
             count(self.clients, "client"),
             count(self.tables, "table"),
             format_count(self.rows),
-            if self.prepared {
-                "prepared statements"
-            } else {
-                "statements in text"
-            }
+            form_of_statements(self.prepared)
         )
     }
 }

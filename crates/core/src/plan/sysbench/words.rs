@@ -1,6 +1,7 @@
 //! sysbench in words.
 
 use super::{Distribution, LoadMode, Sysbench, SysbenchWork, Test, TestKind};
+use crate::plan::words::form_of_statements;
 use crate::plan::{Step, Work};
 use crate::units::{count, format_count};
 
@@ -24,11 +25,7 @@ impl Sysbench {
             "{clients}, {} of {} rows, {load}, {}",
             count(self.tables, "table"),
             format_count(self.rows),
-            if self.prepared {
-                "prepared statements"
-            } else {
-                "statements in text"
-            }
+            form_of_statements(self.prepared)
         )
     }
 }
