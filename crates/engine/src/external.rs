@@ -2,21 +2,24 @@
 //! stopped there, and in their database only tables that our marker lists are ever dropped.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::ExternalServer;
+use plimsoll_core::plan::{ExternalServer, SessionClient};
 
 use crate::deadline::within;
-use crate::{DrainAction, EngineError, Password, Settings};
+use crate::{
+    BuildInfo, DrainAction, Engine, EngineError, Password, Server, Settings, StartOptions,
+};
 
-/// The table that says that a database is ours, and which of its tables are.
+/// The table that says that a database is ours. On an external server it lists our tables, too.
 pub(crate) const MARKER: &str = "plimsoll_marker";
 
 /// Whom the connections of a campaign say they are.
 pub(crate) const PROGRAM: &str = "plimsoll";
 
 /// The version of an external server before it was asked.
-pub(crate) const UNASKED: &str = "known after the start";
+const UNASKED: &str = "known after the start";
 
 /// The name among the effective settings of how our connections are protected.
 pub(crate) const SESSION_TLS: &str = "session_tls";
@@ -26,7 +29,7 @@ pub(crate) const SESSION_CLIENT: &str = "session_client";
 
 /// The first use of a server and all that it takes may last this long: what an earlier campaign
 /// left is dropped then.
-pub(crate) const ENTER_LIMIT: Duration = Duration::from_secs(300);
+const ENTER_LIMIT: Duration = Duration::from_secs(300);
 
 /// How long the end may take when nobody has said so: after an error that is reported.
 pub(crate) const LEAVE_LIMIT: Duration = Duration::from_secs(60);
@@ -42,7 +45,6 @@ pub(crate) const NETWORK_LIMIT: Duration = Duration::from_secs(120);
 /// An external server and what it takes to use it.
 #[derive(Clone, Debug)]
 pub struct External {
-    /// Where it is.
     pub server: ExternalServer,
     /// Of its user; `None` where there is none.
     pub password: Option<Password>,
@@ -50,6 +52,147 @@ pub struct External {
     pub campaign: String,
     /// Nothing but the storage engine of the tables.
     pub settings: Settings,
+}
+
+/// The engine of an external server: what it is and how it is entered, in one engine's words.
+pub(crate) trait Entrance: Clone + Send + Sync + 'static {
+    /// What a config may set: at most something of our own tables.
+    fn check_settings(settings: &Settings) -> Result<(), EngineError>;
+
+    /// Connects, looks at everything, and only then makes the database ours. Returns the version
+    /// too.
+    fn enter(
+        &self,
+        external: &External,
+        client: SessionClient,
+    ) -> Result<(Box<dyn Server>, String), EngineError>;
+}
+
+/// An engine whose server somebody else runs.
+pub(crate) struct ExternalEngine<E> {
+    external: External,
+    entrance: E,
+    version: OnceLock<String>,
+}
+
+impl<E> ExternalEngine<E> {
+    /// Nobody is asked before the start.
+    pub fn new(external: External, entrance: E) -> Self {
+        Self {
+            external,
+            entrance,
+            version: OnceLock::new(),
+        }
+    }
+}
+
+impl<E: Entrance> Engine for ExternalEngine<E> {
+    /// The version is known after the start.
+    fn build(&self) -> BuildInfo {
+        let server = &self.external.server;
+        let version = self.version.get().map_or(UNASKED, String::as_str);
+        BuildInfo {
+            engine: server.engine.to_string(),
+            version: version.to_owned(),
+            origin: format!("external server {}", server.label),
+            options: Vec::new(),
+        }
+    }
+
+    fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
+        E::check_settings(settings)
+    }
+
+    fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
+        self.check_settings(&self.external.settings)?;
+        let (external, entrance) = (self.external.clone(), self.entrance.clone());
+        let client = options.client;
+        let enter = move || entrance.enter(&external, client);
+        let (server, version) = limited("enter", &self.external.server, ENTER_LIMIT, enter)?;
+        // It was asked before when a start is tried again.
+        let _ = self.version.set(version);
+        Ok(server)
+    }
+
+    fn is_embedded(&self) -> bool {
+        false
+    }
+}
+
+/// A connection to somebody's database that can hold a lock on it.
+pub(crate) trait DatabaseLock: Send + Sized + 'static {
+    /// One campaign at a time: the lock is the server's, and ends with the connection.
+    fn lock(&mut self, database: &str) -> Result<(), EngineError>;
+
+    /// Whether the connection, and the lock with it, is still there.
+    fn is_alive(&mut self) -> bool;
+
+    /// All that is in the database, tables or not.
+    fn contents(&mut self) -> Result<Vec<String>, EngineError>;
+
+    /// The tables that the marker lists.
+    fn marked(&mut self, database: &str) -> Result<Vec<String>, EngineError>;
+
+    fn make_marker(&mut self) -> Result<(), EngineError>;
+
+    fn drop_tables(&mut self, tables: &[String]) -> Result<(), EngineError>;
+
+    /// Lets go of the lock, if the end of the connection alone may be too late.
+    fn unlock(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+/// Somebody's database, ours for a while: the connection that holds its lock, or `None` after the
+/// end.
+pub(crate) struct Claim<C>(Mutex<Option<C>>);
+
+impl<C: DatabaseLock> Claim<C> {
+    /// Takes the lock, drops what an earlier campaign left, and makes the marker.
+    pub fn take(mut connection: C, database: &str) -> Result<Self, EngineError> {
+        connection.lock(database)?;
+        let found = connection.contents()?;
+        let marked = if found.iter().any(|name| name == MARKER) {
+            Some(connection.marked(database)?)
+        } else {
+            None
+        };
+        let leftovers = leftovers(database, &found, marked.as_deref())?;
+        connection.drop_tables(&leftovers)?;
+        connection.make_marker()?;
+        Ok(Self(Mutex::new(Some(connection))))
+    }
+
+    /// Drops our tables and the marker, within `limit`. Nothing is done when it is done already.
+    pub fn leave(
+        &self,
+        server: &ExternalServer,
+        limit: Duration,
+        connect: impl FnOnce() -> Result<C, EngineError> + Send + 'static,
+    ) -> Result<(), EngineError> {
+        let Some(mut connection) = self.connection().take() else {
+            return Ok(());
+        };
+        let database = server.database.clone();
+        limited("leave", server, limit, move || {
+            if !connection.is_alive() {
+                // With the connection the lock is gone: somebody else may have come.
+                connection = connect()?;
+                connection.lock(&database)?;
+            }
+            let marked = connection.marked(&database)?;
+            let mut ours = connection.contents()?;
+            ours.retain(|name| name != MARKER && marked.contains(name));
+            // The marker last: without it what is left would be somebody's.
+            ours.push(MARKER.to_owned());
+            connection.drop_tables(&ours)?;
+            connection.unlock()
+        })
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Option<C>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Waits for what is done with a server, at most for `limit`. `doing` begins the error.
@@ -71,7 +214,7 @@ pub(crate) fn limited<T: Send + 'static>(
 /// Which tables of a database are to be dropped before its first use: those that the marker of an
 /// earlier campaign lists and that are there. Anything else in it is somebody's, and an error.
 /// `marked` is what the marker lists, and `None` when there is no marker.
-pub(crate) fn leftovers(
+fn leftovers(
     database: &str,
     found: &[String],
     marked: Option<&[String]>,
@@ -125,11 +268,6 @@ pub(crate) fn in_use(database: &str) -> EngineError {
         "another campaign uses the database {database} now (it holds our lock); wait until it is \
         done, or give the plan another database"
     ))
-}
-
-/// Where the build of an external server comes from.
-pub(crate) fn origin(server: &ExternalServer) -> String {
-    format!("external server {}", server.label)
 }
 
 /// A config tries to set something up.

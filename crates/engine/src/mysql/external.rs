@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
@@ -19,10 +18,10 @@ use super::server::VOLATILE;
 use super::start::launch;
 use super::version::{Flavor, Version};
 use super::{failure, session, state};
-use crate::external::{self, External, MARKER};
+use crate::external::{self, Claim, DatabaseLock, Entrance, External, MARKER};
 use crate::{
-    BuildInfo, DrainAction, DrainLimits, Engine, EngineError, Password, Server, SessionClient,
-    Sessions, Settings, SqlForms, SqlServer, SqlSession, StartOptions, tls,
+    DrainAction, DrainLimits, EngineError, Password, Server, SessionClient, Sessions, Settings,
+    SqlForms, SqlServer, SqlSession, tls,
 };
 
 /// A host that does not answer for this long does not answer.
@@ -32,54 +31,23 @@ const CHARSET: &str = "utf8mb4";
 /// A table that a forgotten session holds is not waited for longer.
 const DROP_LOCK_S: u32 = 30;
 
-/// The engine of an external MySQL or MariaDB.
-pub struct ExternalMysql {
-    external: External,
-    version: OnceLock<String>,
-}
+/// How an external MySQL or MariaDB is entered.
+#[derive(Clone, Copy)]
+pub(super) struct MysqlEntrance;
 
-impl ExternalMysql {
-    /// Nothing is looked at before the start.
-    pub fn new(external: External) -> Self {
-        Self {
-            external,
-            version: OnceLock::new(),
-        }
-    }
-}
-
-impl Engine for ExternalMysql {
-    /// The version is known after the start.
-    fn build(&self) -> BuildInfo {
-        BuildInfo {
-            engine: self.external.server.engine.as_str().to_owned(),
-            version: self
-                .version
-                .get()
-                .cloned()
-                .unwrap_or_else(|| external::UNASKED.to_owned()),
-            origin: external::origin(&self.external.server),
-            options: Vec::new(),
-        }
-    }
-
+impl Entrance for MysqlEntrance {
     /// Nothing but the tables' storage engine.
-    fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
+    fn check_settings(settings: &Settings) -> Result<(), EngineError> {
         config(settings).map(drop)
     }
 
-    fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
-        let (external, client) = (self.external.clone(), options.client);
-        let enter = move || ForeignServer::enter(&external, client);
-        let (server, version) =
-            external::limited("enter", &self.external.server, external::ENTER_LIMIT, enter)?;
-        // It was asked before when a start is tried again.
-        let _ = self.version.set(version);
-        Ok(Box::new(server))
-    }
-
-    fn is_embedded(&self) -> bool {
-        false
+    fn enter(
+        &self,
+        external: &External,
+        client: SessionClient,
+    ) -> Result<(Box<dyn Server>, String), EngineError> {
+        let (server, version) = ExternalMysql::enter(external, client)?;
+        Ok((Box::new(server), version))
     }
 }
 
@@ -94,20 +62,17 @@ fn config(settings: &Settings) -> Result<ServerConfig, EngineError> {
 }
 
 /// Somebody's server, with a database that is ours for a while.
-struct ForeignServer {
+struct ExternalMysql {
     server: ExternalServer,
     config: ServerConfig,
     campaign: String,
     admin: Admin,
     /// Of the workers' sessions.
     client: SessionClient,
-    /// Holds the lock on the database; `None` after the end.
-    locked: Mutex<Option<Conn>>,
+    claim: Claim<Conn>,
 }
 
-impl ForeignServer {
-    /// Connects, looks at everything, and only then makes the database ours. Returns the version
-    /// too.
+impl ExternalMysql {
     fn enter(external: &External, client: SessionClient) -> Result<(Self, String), EngineError> {
         let config = config(&external.settings)?;
         let server = external.server.clone();
@@ -133,48 +98,20 @@ impl ForeignServer {
             campaign: external.campaign.clone(),
             admin: Admin::new(opts),
             client,
-            locked: Mutex::new(None),
+            claim: Claim::take(locked, &server.database)?,
             server,
         };
-        entered.claim(locked)?;
+        entered.claim_tables(&[MARKER.to_owned()])?;
         Ok((entered, version))
     }
 
-    /// Takes the lock, drops what an earlier campaign left, and marks the database.
-    fn claim(&self, mut connection: Conn) -> Result<(), EngineError> {
-        lock(&mut connection, &self.server.database)?;
-        let found = tables(&mut connection)?;
-        let marked = if found.iter().any(|name| name == MARKER) {
-            Some(marked(&mut connection, &self.server.database)?)
-        } else {
-            None
-        };
-        let leftovers = external::leftovers(&self.server.database, &found, marked.as_deref())?;
-        drop_tables(&mut connection, &leftovers)?;
-        let sql = format!(
-            "create table if not exists {MARKER} (table_name varchar(64) not null primary key, \
-            campaign varchar(100) not null, made_by varchar(20) not null)"
-        );
-        run(&mut connection, &sql)?;
-        *self.locked() = Some(connection);
-        self.claim_tables(&[MARKER.to_owned()])?;
-        Ok(())
-    }
-
-    /// Drops our tables and the marker, within `limit`. Nothing is done when it is done already.
+    /// Drops our tables and the marker, within `limit`.
     fn leave(&self, limit: Duration) -> Result<(), EngineError> {
-        let Some(connection) = self.locked().take() else {
-            return Ok(());
-        };
         self.admin.close();
-        let (opts, database) = (self.admin.opts().clone(), self.server.database.clone());
-        external::limited("leave", &self.server, limit, move || {
-            leave(connection, opts, &database)
-        })
-    }
-
-    fn locked(&self) -> MutexGuard<'_, Option<Conn>> {
-        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+        let opts = self.admin.opts().clone();
+        let connect =
+            move || Conn::new(opts).map_err(|error| failure::engine_error("connect", &error));
+        self.claim.leave(&self.server, limit, connect)
     }
 }
 
@@ -307,82 +244,74 @@ fn check_version(connection: &mut Conn, server: &ExternalServer) -> Result<Strin
     }
 }
 
-/// Drops our tables and the marker.
-fn leave(mut connection: Conn, opts: Opts, database: &str) -> Result<(), EngineError> {
-    if connection.ping().is_err() {
-        // With the connection the lock is gone: somebody else may have come.
-        connection = Conn::new(opts).map_err(|error| failure::engine_error("connect", &error))?;
-        lock(&mut connection, database)?;
-    }
-    let found = tables(&mut connection)?;
-    let marked = marked(&mut connection, database)?;
-    let ours: Vec<String> = found
-        .into_iter()
-        .filter(|name| name != MARKER && marked.contains(name))
-        .collect();
-    drop_tables(&mut connection, &ours)?;
-    run(&mut connection, &format!("drop table {MARKER}"))
-}
-
-/// The tables that the marker lists.
-fn marked(connection: &mut Conn, database: &str) -> Result<Vec<String>, EngineError> {
-    let sql = format!(
-        "select table_name from {MARKER} where made_by = '{}' and campaign <> ''",
-        external::PROGRAM
-    );
-    connection
-        .query(sql)
-        .map_err(|error| external::unreadable_marker(database, &error.to_string()))
-}
-
-/// One campaign at a time: the lock is the server's, and ends with the connection.
-fn lock(connection: &mut Conn, database: &str) -> Result<(), EngineError> {
-    // It is held for a whole trial, and nothing is sent on it meanwhile.
-    run(connection, "set session wait_timeout = 2147483")?;
-    run(
-        connection,
-        &format!("set session lock_wait_timeout = {DROP_LOCK_S}"),
-    )?;
-    let sql = format!(
-        "select get_lock(left(concat('{}:', database()), 64), 0)",
-        external::PROGRAM
-    );
-    let got: Option<Option<i64>> = connection
-        .query_first(&sql)
-        .map_err(|error| failure::engine_error(&sql, &error))?;
-    if got.flatten() == Some(1) {
-        Ok(())
-    } else {
-        Err(external::in_use(database))
-    }
-}
-
-/// All that is in the database: tables, views, sequences, routines and events.
-fn tables(connection: &mut Conn) -> Result<Vec<String>, EngineError> {
-    let questions = [
-        "select table_name from information_schema.tables where table_schema = database()",
-        "select concat('routine ', routine_name) from information_schema.routines where \
-        routine_schema = database()",
-        "select concat('event ', event_name) from information_schema.events where event_schema = \
-        database()",
-    ];
-    let mut all = Vec::new();
-    for sql in questions {
-        let found: Vec<String> = connection
-            .query(sql)
-            .map_err(|error| failure::engine_error(sql, &error))?;
-        all.extend(found);
-    }
-    Ok(all)
-}
-
-fn drop_tables(connection: &mut Conn, tables: &[String]) -> Result<(), EngineError> {
-    tables.iter().try_for_each(|table| {
+impl DatabaseLock for Conn {
+    fn lock(&mut self, database: &str) -> Result<(), EngineError> {
+        // It is held for a whole trial, and nothing is sent on it meanwhile.
+        run(self, "set session wait_timeout = 2147483")?;
         run(
-            connection,
-            &format!("drop table `{}`", table.replace('`', "``")),
-        )
-    })
+            self,
+            &format!("set session lock_wait_timeout = {DROP_LOCK_S}"),
+        )?;
+        let sql = format!(
+            "select get_lock(left(concat('{}:', database()), 64), 0)",
+            external::PROGRAM
+        );
+        let got: Option<Option<i64>> = self
+            .query_first(&sql)
+            .map_err(|error| failure::engine_error(&sql, &error))?;
+        if got.flatten() == Some(1) {
+            Ok(())
+        } else {
+            Err(external::in_use(database))
+        }
+    }
+
+    fn is_alive(&mut self) -> bool {
+        self.ping().is_ok()
+    }
+
+    /// Tables, views, sequences, routines and events.
+    fn contents(&mut self) -> Result<Vec<String>, EngineError> {
+        let questions = [
+            "select table_name from information_schema.tables where table_schema = database()",
+            "select concat('routine ', routine_name) from information_schema.routines where \
+            routine_schema = database()",
+            "select concat('event ', event_name) from information_schema.events where \
+            event_schema = database()",
+        ];
+        let mut all = Vec::new();
+        for sql in questions {
+            let found: Vec<String> = self
+                .query(sql)
+                .map_err(|error| failure::engine_error(sql, &error))?;
+            all.extend(found);
+        }
+        Ok(all)
+    }
+
+    fn marked(&mut self, database: &str) -> Result<Vec<String>, EngineError> {
+        let sql = format!(
+            "select table_name from {MARKER} where made_by = '{}' and campaign <> ''",
+            external::PROGRAM
+        );
+        self.query(sql)
+            .map_err(|error| external::unreadable_marker(database, &error.to_string()))
+    }
+
+    fn make_marker(&mut self) -> Result<(), EngineError> {
+        let sql = format!(
+            "create table if not exists {MARKER} (table_name varchar(64) not null primary key, \
+            campaign varchar(100) not null, made_by varchar(20) not null)"
+        );
+        run(self, &sql)
+    }
+
+    fn drop_tables(&mut self, tables: &[String]) -> Result<(), EngineError> {
+        tables.iter().try_for_each(|table| {
+            let sql = format!("drop table `{}`", table.replace('`', "``"));
+            run(self, &sql)
+        })
+    }
 }
 
 fn run(connection: &mut Conn, sql: &str) -> Result<(), EngineError> {
@@ -391,7 +320,7 @@ fn run(connection: &mut Conn, sql: &str) -> Result<(), EngineError> {
         .map_err(|error| failure::engine_error(sql, &error))
 }
 
-impl SqlServer for ForeignServer {
+impl SqlServer for ExternalMysql {
     fn forms(&self) -> &'static dyn SqlForms {
         MysqlForms::of_tables(self.config.is_rocksdb())
     }
@@ -426,7 +355,7 @@ impl SqlServer for ForeignServer {
     }
 }
 
-impl Server for ForeignServer {
+impl Server for ExternalMysql {
     fn sessions(&self) -> Sessions<'_> {
         Sessions::Sql(self)
     }
@@ -509,7 +438,7 @@ impl Server for ForeignServer {
     }
 }
 
-impl Drop for ForeignServer {
+impl Drop for ExternalMysql {
     fn drop(&mut self) {
         // After an error that is reported. What cannot be dropped now the next campaign on this
         // database drops.

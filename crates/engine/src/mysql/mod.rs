@@ -24,16 +24,17 @@ mod wire;
 use plimsoll_core::engines::EngineName;
 use plimsoll_core::units::SizeSyntax;
 
-pub use self::external::ExternalMysql;
+use self::external::MysqlEntrance;
 pub use self::forms::MysqlForms;
 use self::options::ServerConfig;
 use self::version::Version;
 use crate::driver::{Driver, Open};
+use crate::external::ExternalEngine;
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
 
 pub(crate) static DRIVER: Driver = Driver {
     open: Open::Installed(|build| Box::new(Mysql::new(build))),
-    external: Some(|external| Ok(Box::new(ExternalMysql::new(external)))),
+    external: Some(|external| Ok(Box::new(ExternalEngine::new(external, MysqlEntrance)))),
     bytes_at_start,
     forms: Some(&MysqlForms::INNODB),
 };

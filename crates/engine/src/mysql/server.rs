@@ -16,6 +16,7 @@ use super::readback::{self, Standing};
 use super::start::{init, launch, log};
 use super::version::Version;
 use super::{drain, failure, session, state};
+use crate::external::MARKER;
 use crate::external::SESSION_CLIENT;
 use crate::process::ServerProcess;
 use crate::{
@@ -25,9 +26,6 @@ use crate::{
 
 /// The database with the tables of a workload.
 const DATABASE: &str = "ib";
-
-/// The table that says the database is ours.
-const MARKER: &str = "plimsoll_marker";
 
 /// Variables that differ from start to start and say nothing about how a server runs.
 pub(super) const VOLATILE: &[&str] = &[
@@ -317,7 +315,8 @@ impl Server for MysqlServer {
         );
         if let Health::Crashed { status, log_tail } = self.process.health() {
             return Err(EngineError::new(format!(
-                "the server ended during the drain ({status}); see {}, which ends with:\n{log_tail}",
+                "the server ended during the drain ({status}); see {}, which ends \
+                with:\n{log_tail}",
                 self.files.log.display()
             )));
         }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{ExternalServer, TlsMode};
@@ -13,10 +12,12 @@ use super::forms::PostgresForms;
 use super::link::{CONNECT_LIMIT, ConnectError, Link, rows};
 use super::server::ASK_LIMIT;
 use super::{failure, readback, session, state, wire};
-use crate::external::{self, External, MARKER, PROGRAM};
+use crate::external::{
+    self, Claim, DatabaseLock, Entrance, External, ExternalEngine, MARKER, PROGRAM,
+};
 use crate::{
-    BuildInfo, DrainAction, DrainLimits, Engine, EngineError, Password, Server, SessionClient,
-    Sessions, Settings, SqlForms, SqlServer, SqlSession, StartOptions, tls,
+    DrainAction, DrainLimits, Engine, EngineError, Password, Server, SessionClient, Sessions,
+    Settings, SqlForms, SqlServer, SqlSession, tls,
 };
 
 /// The number of our lock in the database: our name.
@@ -41,79 +42,43 @@ const FIND_ALL: &str = "select case when n.nspname = current_schema() then c.rel
                        exists (select 1 from pg_depend d where d.classid = 'pg_proc'::regclass and \
                        d.objid = p.oid and d.deptype = 'e')";
 
-/// The engine of an external PostgreSQL.
-pub struct ExternalPostgres {
-    external: External,
-    link: Link,
-    version: OnceLock<String>,
-}
-
-impl ExternalPostgres {
-    /// Reads the certificate's file; nobody is asked before the start.
-    pub fn new(external: External) -> Result<Self, EngineError> {
-        let link = Link::external(&external.server, external.password.as_ref())?;
-        Ok(Self {
-            external,
-            link,
-            version: OnceLock::new(),
-        })
-    }
-}
-
-impl Engine for ExternalPostgres {
-    /// The version is known after the start.
-    fn build(&self) -> BuildInfo {
-        BuildInfo {
-            engine: self.external.server.engine.to_string(),
-            version: self
-                .version
-                .get()
-                .cloned()
-                .unwrap_or_else(|| external::UNASKED.to_owned()),
-            origin: external::origin(&self.external.server),
-            options: Vec::new(),
-        }
-    }
-
+impl Entrance for Link {
     /// There are none.
-    fn check_settings(&self, settings: &Settings) -> Result<(), EngineError> {
+    fn check_settings(settings: &Settings) -> Result<(), EngineError> {
         settings
             .keys()
             .next()
             .map_or(Ok(()), |name| Err(external::setting_refused(name)))
     }
 
-    fn start(&self, options: &StartOptions) -> Result<Box<dyn Server>, EngineError> {
-        self.check_settings(&self.external.settings)?;
-        let (external, link, client) = (self.external.clone(), self.link.clone(), options.client);
-        let enter = move || ForeignServer::enter(&external, &link, client);
-        let (server, version) =
-            external::limited("enter", &self.external.server, external::ENTER_LIMIT, enter)?;
-        // It was asked before when a start is tried again.
-        let _ = self.version.set(version);
-        Ok(Box::new(server))
-    }
-
-    fn is_embedded(&self) -> bool {
-        false
+    fn enter(
+        &self,
+        external: &External,
+        client: SessionClient,
+    ) -> Result<(Box<dyn Server>, String), EngineError> {
+        let (server, version) = ExternalPostgres::enter(external, self, client)?;
+        Ok((Box::new(server), version))
     }
 }
 
+/// The engine of an external PostgreSQL. Reads the certificate's file.
+pub(super) fn engine(external: External) -> Result<Box<dyn Engine>, EngineError> {
+    let link = Link::external(&external.server, external.password.as_ref())?;
+    Ok(Box::new(ExternalEngine::new(external, link)))
+}
+
 /// Somebody's server, with a database that is ours for a while.
-struct ForeignServer {
+struct ExternalPostgres {
     server: ExternalServer,
     link: Link,
     version_num: u32,
     campaign: String,
     /// Of the workers' sessions.
     client: SessionClient,
-    /// Holds the lock on the database; `None` after the end.
-    locked: Mutex<Option<Client>>,
+    claim: Claim<Client>,
 }
 
-impl ForeignServer {
-    /// Connects, looks at everything, and only then makes the database ours. Returns the version
-    /// too.
+impl ExternalPostgres {
     fn enter(
         external: &External,
         link: &Link,
@@ -141,97 +106,72 @@ impl ForeignServer {
             version_num,
             campaign: external.campaign.clone(),
             client: wanted,
-            locked: Mutex::new(None),
+            claim: Claim::take(client, &server.database)?,
             server,
         };
-        entered.claim(client)?;
+        entered.claim_tables(&[MARKER.to_owned()])?;
         Ok((entered, version))
     }
 
-    /// Takes the lock, drops what an earlier campaign left, and marks the database.
-    fn claim(&self, mut client: Client) -> Result<(), EngineError> {
-        lock(&mut client, &self.server.database)?;
-        let found = names(&mut client, FIND_ALL)?;
-        let marked = if found.iter().any(|name| name == MARKER) {
-            Some(marked(&mut client, &self.server.database)?)
+    /// Drops our tables and the marker, within `limit`.
+    fn leave(&self, limit: Duration) -> Result<(), EngineError> {
+        let link = self.link.clone();
+        self.claim
+            .leave(&self.server, limit, move || link.connect())
+    }
+}
+
+impl DatabaseLock for Client {
+    fn lock(&mut self, database: &str) -> Result<(), EngineError> {
+        run(self, LONG_IDLE)?;
+        let got = names(self, &format!("select pg_try_advisory_lock({LOCK})"))?;
+        if got.first().is_some_and(|got| got == "t") {
+            Ok(())
         } else {
-            None
-        };
-        let leftovers = external::leftovers(&self.server.database, &found, marked.as_deref())?;
-        drop_tables(&mut client, &leftovers)?;
+            Err(external::in_use(database))
+        }
+    }
+
+    fn is_alive(&mut self) -> bool {
+        self.simple_query("").is_ok()
+    }
+
+    fn contents(&mut self) -> Result<Vec<String>, EngineError> {
+        names(self, FIND_ALL)
+    }
+
+    fn marked(&mut self, database: &str) -> Result<Vec<String>, EngineError> {
+        let sql = format!(
+            "select table_name from {MARKER} where made_by = '{PROGRAM}' and campaign <> ''"
+        );
+        names(self, &sql).map_err(|error| external::unreadable_marker(database, &error.message))
+    }
+
+    fn make_marker(&mut self) -> Result<(), EngineError> {
         let sql = format!(
             "create table if not exists {MARKER} (table_name text primary key, campaign text not \
             null, made_by text not null)"
         );
-        run(&mut client, &sql)?;
-        *self.locked() = Some(client);
-        self.claim_tables(&[MARKER.to_owned()])
+        run(self, &sql)
     }
 
-    /// Drops our tables and the marker, within `limit`. Nothing is done when it is done already.
-    fn leave(&self, limit: Duration) -> Result<(), EngineError> {
-        let Some(client) = self.locked().take() else {
+    /// In one statement, for partitions go with their table.
+    fn drop_tables(&mut self, tables: &[String]) -> Result<(), EngineError> {
+        if tables.is_empty() {
             return Ok(());
-        };
-        let (link, database) = (self.link.clone(), self.server.database.clone());
-        external::limited("leave", &self.server, limit, move || {
-            leave(client, &link, &database)
-        })
+        }
+        let quoted: Vec<String> = tables
+            .iter()
+            .map(|table| format!("\"{}\"", table.replace('"', "\"\"")))
+            .collect();
+        run(self, &format!("drop table {}", quoted.join(", ")))
     }
 
-    fn locked(&self) -> MutexGuard<'_, Option<Client>> {
-        self.locked.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A server process ends some time after its connection, and its locks with it: the next
+    /// campaign may be faster.
+    fn unlock(&mut self) -> Result<(), EngineError> {
+        run(self, &format!("select pg_advisory_unlock({LOCK})"))
     }
-}
-
-/// Drops our tables and the marker.
-fn leave(mut client: Client, link: &Link, database: &str) -> Result<(), EngineError> {
-    if client.simple_query("").is_err() {
-        // With the connection the lock is gone: somebody else may have come.
-        client = link.connect()?;
-        lock(&mut client, database)?;
-    }
-    let marked = marked(&mut client, database)?;
-    let found = names(&mut client, FIND_ALL)?;
-    let mut ours: Vec<String> = found
-        .into_iter()
-        .filter(|name| name != MARKER && marked.contains(name))
-        .collect();
-    ours.push(MARKER.to_owned());
-    drop_tables(&mut client, &ours)?;
-    // A server process ends some time after its connection, and its locks with it: the next
-    // campaign may be faster.
-    run(&mut client, &format!("select pg_advisory_unlock({LOCK})"))
-}
-
-/// The tables that the marker lists.
-fn marked(client: &mut Client, database: &str) -> Result<Vec<String>, EngineError> {
-    let sql =
-        format!("select table_name from {MARKER} where made_by = '{PROGRAM}' and campaign <> ''");
-    names(client, &sql).map_err(|error| external::unreadable_marker(database, &error.message))
-}
-
-/// One campaign at a time: the lock is the database's, and ends with the connection.
-fn lock(client: &mut Client, database: &str) -> Result<(), EngineError> {
-    run(client, LONG_IDLE)?;
-    let got = names(client, &format!("select pg_try_advisory_lock({LOCK})"))?;
-    if got.first().is_some_and(|got| got == "t") {
-        Ok(())
-    } else {
-        Err(external::in_use(database))
-    }
-}
-
-/// In one statement, for partitions go with their table.
-fn drop_tables(client: &mut Client, tables: &[String]) -> Result<(), EngineError> {
-    if tables.is_empty() {
-        return Ok(());
-    }
-    let quoted: Vec<String> = tables
-        .iter()
-        .map(|table| format!("\"{}\"", table.replace('"', "\"\"")))
-        .collect();
-    run(client, &format!("drop table {}", quoted.join(", ")))
 }
 
 fn run(client: &mut Client, sql: &str) -> Result<(), EngineError> {
@@ -317,7 +257,7 @@ fn refusal(
     EngineError::new(format!("connect to the server {label}: {reason}"))
 }
 
-impl SqlServer for ForeignServer {
+impl SqlServer for ExternalPostgres {
     fn forms(&self) -> &'static dyn SqlForms {
         &PostgresForms
     }
@@ -340,7 +280,7 @@ impl SqlServer for ForeignServer {
     }
 }
 
-impl Server for ForeignServer {
+impl Server for ExternalPostgres {
     fn sessions(&self) -> Sessions<'_> {
         Sessions::Sql(self)
     }
@@ -426,7 +366,7 @@ impl Server for ForeignServer {
     }
 }
 
-impl Drop for ForeignServer {
+impl Drop for ExternalPostgres {
     fn drop(&mut self) {
         // After an error that is reported. What cannot be dropped now the next campaign on this
         // database drops.

@@ -19,7 +19,6 @@ mod state;
 mod text;
 mod wire;
 
-pub use external::ExternalPostgres;
 pub use forms::PostgresForms;
 use options::{Config, Major};
 
@@ -31,7 +30,7 @@ const BYTES_AT_START: u64 = 64 << 20;
 
 pub(crate) static DRIVER: Driver = Driver {
     open: Open::Installed(|build| Box::new(Postgres::new(build))),
-    external: Some(|external| Ok(Box::new(ExternalPostgres::new(external)?))),
+    external: Some(external::engine),
     bytes_at_start: |_| BYTES_AT_START,
     forms: Some(&PostgresForms),
 };

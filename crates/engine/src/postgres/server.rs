@@ -14,6 +14,7 @@ use super::start::account::Account;
 use super::start::init::{Cluster, text};
 use super::start::process::Postmaster;
 use super::{failure, readback, session, state};
+use crate::external::MARKER;
 use crate::external::SESSION_CLIENT;
 use crate::process::{Program, ServerProcess, free_loopback_port};
 use crate::{
@@ -24,9 +25,6 @@ use crate::{
 /// The database of the workload's tables.
 const DATABASE: &str = "ib";
 
-/// A table that says that the database is ours.
-const MARKER: &str = "plimsoll_marker";
-
 /// Recovery after a crash may take minutes.
 const READY_LIMIT: Duration = Duration::from_secs(600);
 
@@ -36,7 +34,6 @@ const TRY_LIMIT: Duration = Duration::from_secs(10);
 /// How long a question to the server may take where nothing is measured.
 pub(super) const ASK_LIMIT: Duration = Duration::from_secs(60);
 
-/// A PostgreSQL server.
 pub(super) struct PostgresServer {
     postmaster: Postmaster,
     /// To the workload's database.
