@@ -16,24 +16,19 @@ pub enum DataInit {
     /// The system tables' scripts piped into `mysqld --bootstrap` (MySQL 5.5 and 5.6), in this
     /// order.
     Bootstrap {
-        /// SQL files.
         scripts: Vec<PathBuf>,
     },
     /// A ready-made data directory is copied.
     Copy {
-        /// The directory.
         dir: PathBuf,
     },
-    /// MariaDB's install script.
     InstallDb {
         /// `mariadb-install-db` or `mysql_install_db`.
         script: PathBuf,
         /// Whether it knows `--auth-root-authentication-method=normal`.
         has_auth_method: bool,
     },
-    /// PostgreSQL's `initdb`.
     Initdb {
-        /// The program.
         program: PathBuf,
     },
     /// Nothing: the build is a library, and its databases make themselves.
@@ -59,7 +54,6 @@ impl DataInit {
 pub struct InstalledBuild {
     /// The name plans use: `mysql@8.0.33`, or a user's label.
     pub name: String,
-    /// The engine.
     pub engine: EngineName,
     /// The version the binary itself states, e.g. `8.0.33`, `10.11.19-MariaDB`, `16.4`.
     pub version: String,

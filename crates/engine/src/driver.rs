@@ -8,7 +8,6 @@ use crate::{Engine, EngineError, External, InstalledBuild, Settings, SqlForms, d
 
 type Opened = Result<Box<dyn Engine>, EngineError>;
 
-/// An engine's code.
 pub(crate) struct Driver {
     pub open: Open,
     /// The engine of a server that somebody else runs, if there are such servers.

@@ -78,7 +78,6 @@ impl ErrorClass {
     }
 }
 
-/// A statement failed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{message} (code {code}) in: {statement}")]
 pub struct SqlError {

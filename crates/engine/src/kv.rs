@@ -14,9 +14,7 @@ pub struct WriteMode {
 /// Which way an iterator goes from the key it was placed at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Next.
     Forward,
-    /// Prev.
     Backward,
 }
 
@@ -52,9 +50,7 @@ pub trait KvSession: Send {
 pub struct Level {
     /// 0 is where memtables are flushed to.
     pub level: u32,
-    /// Table files.
     pub files: u64,
-    /// Their bytes.
     pub bytes: u64,
 }
 

@@ -70,7 +70,6 @@ pub type Settings = BTreeMap<String, String>;
 pub struct StartOptions {
     /// The empty or existing data directory. It belongs to the trial.
     pub data_dir: PathBuf,
-    /// The config's settings.
     pub settings: Settings,
     /// A folder for what the server leaves behind and people read: its log, statistics. Kept in the
     /// trial's folder.
@@ -107,7 +106,6 @@ impl StartOptions {
 
 /// A build that can be started.
 pub trait Engine: Send + Sync {
-    /// What it is.
     fn build(&self) -> BuildInfo;
 
     /// Checks a config without starting anything: unknown settings, impossible values.
@@ -223,7 +221,6 @@ pub struct Prepared(pub usize);
 pub enum Parameter {
     /// An integer of 64 bits.
     Integer,
-    /// A text.
     Text,
 }
 
@@ -232,7 +229,6 @@ pub enum Parameter {
 pub enum Argument<'a> {
     /// An integer of 64 bits.
     Integer(i64),
-    /// A text.
     Text(&'a str),
 }
 

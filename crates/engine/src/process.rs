@@ -206,7 +206,6 @@ fn kill(child: &mut Child, identity: &ProcessIdentity) {
     let _ = wait_for(child, Instant::now() + KILL_LIMIT);
 }
 
-/// A server's process.
 pub(crate) struct ServerProcess {
     watched: Mutex<Watched>,
     log: PathBuf,
@@ -310,8 +309,8 @@ impl ServerProcess {
         }
     }
 
-    /// The end in words. The kernel kills because memory ran out with SIGKILL: the server itself, below
-    /// a wrapper that ends with 128 + 9, or one of its processes, which its log tells.
+    /// The end in words. The kernel kills because memory ran out with SIGKILL: the server itself,
+    /// below a wrapper that ends with 128 + 9, or one of its processes, which its log tells.
     fn describe_end(&self, status: ExitStatus) -> String {
         let text = describe_status(status);
         let killed = Signal::KILL.as_raw();
@@ -320,8 +319,8 @@ impl ServerProcess {
             || log_tail(&self.log).contains("terminated by signal 9");
         if is_killed && oom_kills() > self.oom_kills {
             format!(
-                "{text}, possibly out of memory: the kernel has killed a process for that \
-                since the server started"
+                "{text}, possibly out of memory: the kernel has killed a process for that since \
+                the server started"
             )
         } else {
             text

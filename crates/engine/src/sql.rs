@@ -17,7 +17,6 @@ pub trait SqlServer: Send + Sync {
         String::new()
     }
 
-    /// Opens one connection.
     fn connect(&self) -> Result<Box<dyn SqlSession>, EngineError>;
 
     /// Says which tables are about to be made, before they are: on an external server nothing else
@@ -116,7 +115,6 @@ pub trait SqlForms: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Begins a transaction.
     fn begin(&self, _is_writing: bool) -> &'static str {
         "BEGIN"
     }

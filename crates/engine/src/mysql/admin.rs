@@ -85,7 +85,6 @@ impl Admin {
         self.ask(sql, |connection| state::pairs(connection, sql))
     }
 
-    /// All global variables.
     pub fn variables(&self) -> Result<BTreeMap<String, String>, EngineError> {
         self.pairs("show global variables")
     }

@@ -101,7 +101,6 @@ impl ServerOption {
     }
 }
 
-/// A config, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServerConfig {
     /// In the order of their names.

@@ -87,7 +87,6 @@ const ADJUSTED: &[Adjusted] = &[
 pub(super) enum Standing {
     /// As the config wants it.
     Taken,
-    /// With another value.
     Differs {
         /// What the server says.
         found: String,

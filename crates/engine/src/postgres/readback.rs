@@ -13,7 +13,8 @@ pub(super) const FILE_NAME: &str = "plimsoll.conf";
 
 /// Parameters that tell where a server's files are or who asks, and so differ between servers that
 /// are set up alike.
-const PLACES: &str = "'application_name','config_file','data_directory','external_pid_file','hba_file','ident_file','port','unix_socket_directories'";
+const PLACES: &str = "'application_name','config_file','data_directory','external_pid_file',\
+                      'hba_file','ident_file','port','unix_socket_directories'";
 
 /// Parameters with something in them that is nobody's business but the server's owner's.
 const SECRETS: &[&str] = &[
@@ -48,7 +49,6 @@ pub(super) struct Found {
     is_pending: bool,
 }
 
-/// Reads every parameter.
 pub(super) fn read(client: &mut Client) -> Result<Vec<Found>, postgres::Error> {
     let sql = "select name, setting, current_setting(name), source, sourcefile, pending_restart \
               from pg_settings";

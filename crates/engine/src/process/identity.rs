@@ -15,7 +15,6 @@ use crate::EngineError;
 /// Which process a number meant: numbers are used again, start times are not within one boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessIdentity {
-    /// The process id.
     pub pid: u32,
     /// When it started, in clock ticks since boot (`starttime` of `/proc/PID/stat`).
     pub start_ticks: u64,

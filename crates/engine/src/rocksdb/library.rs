@@ -28,7 +28,8 @@ macro_rules! objects {
 
 mod raw {
     objects! {
-        Db Family Options BlockOptions Cache HyperClockOptions ReadOptions WriteOptions FlushOptions WaitOptions Iterator Slice LiveFiles
+        Db Family Options BlockOptions Cache HyperClockOptions ReadOptions WriteOptions
+        FlushOptions WaitOptions Iterator Slice LiveFiles
     }
 }
 
@@ -66,14 +67,17 @@ macro_rules! functions {
                     $($optional: {
                         let name = concat!("rocksdb_", stringify!($optional));
                         // SAFETY: as above, for the versions that have it.
-                        unsafe { library.get::<$optional_type>(name) }.ok().map(|function| *function)
+                        unsafe { library.get::<$optional_type>(name) }
+                            .ok()
+                            .map(|function| *function)
                     },)*
                 })
             }
         }
 
         /// The optional functions and the versions that have them.
-        const OPTIONAL: &[(&str, &str)] = &[$((concat!("rocksdb_", stringify!($optional)), $versions),)*];
+        const OPTIONAL: &[(&str, &str)] =
+            &[$((concat!("rocksdb_", stringify!($optional)), $versions),)*];
     };
 }
 
@@ -86,25 +90,39 @@ functions! {
         options_create: unsafe extern "C" fn() -> *mut raw::Options;
         options_destroy: unsafe extern "C" fn(*mut raw::Options);
         options_set_create_if_missing: unsafe extern "C" fn(*mut raw::Options, c_uchar);
-        get_options_from_string: unsafe extern "C" fn(*const raw::Options, Bytes, *mut raw::Options, Error);
+        get_options_from_string: unsafe extern "C" fn(
+            *const raw::Options, Bytes, *mut raw::Options, Error,
+        );
         block_based_options_create: unsafe extern "C" fn() -> *mut raw::BlockOptions;
         block_based_options_destroy: unsafe extern "C" fn(*mut raw::BlockOptions);
-        block_based_options_set_block_cache: unsafe extern "C" fn(*mut raw::BlockOptions, *mut raw::Cache);
-        options_set_block_based_table_factory: unsafe extern "C" fn(*mut raw::Options, *mut raw::BlockOptions);
+        block_based_options_set_block_cache: unsafe extern "C" fn(
+            *mut raw::BlockOptions, *mut raw::Cache,
+        );
+        options_set_block_based_table_factory: unsafe extern "C" fn(
+            *mut raw::Options, *mut raw::BlockOptions,
+        );
         cache_destroy: unsafe extern "C" fn(*mut raw::Cache);
         open_column_families: unsafe extern "C" fn(
-            *const raw::Options, Bytes, c_int, *const Bytes, *const *const raw::Options, *mut *mut raw::Family, Error,
+            *const raw::Options, Bytes, c_int, *const Bytes, *const *const raw::Options,
+            *mut *mut raw::Family, Error,
         ) -> *mut raw::Db;
         column_family_handle_destroy: unsafe extern "C" fn(*mut raw::Family);
         close: unsafe extern "C" fn(*mut raw::Db);
-        put: unsafe extern "C" fn(*mut raw::Db, *const raw::WriteOptions, Bytes, usize, Bytes, usize, Error);
-        get_pinned: unsafe extern "C" fn(*mut raw::Db, *const raw::ReadOptions, Bytes, usize, Error) -> *mut raw::Slice;
+        put: unsafe extern "C" fn(
+            *mut raw::Db, *const raw::WriteOptions, Bytes, usize, Bytes, usize, Error,
+        );
+        get_pinned: unsafe extern "C" fn(
+            *mut raw::Db, *const raw::ReadOptions, Bytes, usize, Error,
+        ) -> *mut raw::Slice;
         pinnableslice_value: unsafe extern "C" fn(*const raw::Slice, *mut usize) -> Bytes;
         pinnableslice_destroy: unsafe extern "C" fn(*mut raw::Slice);
         multi_get: unsafe extern "C" fn(
-            *mut raw::Db, *const raw::ReadOptions, usize, *const Bytes, *const usize, *mut *mut c_char, *mut usize, *mut *mut c_char,
+            *mut raw::Db, *const raw::ReadOptions, usize, *const Bytes, *const usize,
+            *mut *mut c_char, *mut usize, *mut *mut c_char,
         );
-        create_iterator: unsafe extern "C" fn(*mut raw::Db, *const raw::ReadOptions) -> *mut raw::Iterator;
+        create_iterator: unsafe extern "C" fn(
+            *mut raw::Db, *const raw::ReadOptions,
+        ) -> *mut raw::Iterator;
         iter_destroy: unsafe extern "C" fn(*mut raw::Iterator);
         iter_valid: unsafe extern "C" fn(*const raw::Iterator) -> c_uchar;
         iter_seek_to_first: unsafe extern "C" fn(*mut raw::Iterator);
@@ -137,21 +155,30 @@ functions! {
     }
     optional {
         batched_multi_get_cf: unsafe extern "C" fn(
-            *mut raw::Db, *const raw::ReadOptions, *mut raw::Family, usize, *const Bytes, *const usize, *mut *mut raw::Slice,
+            *mut raw::Db, *const raw::ReadOptions, *mut raw::Family, usize, *const Bytes,
+            *const usize, *mut *mut raw::Slice,
             *mut *mut c_char, bool,
         ), "7.8.3 and newer have it, 6.29.5 has not";
-        hyper_clock_cache_options_create: unsafe extern "C" fn(usize, usize) -> *mut raw::HyperClockOptions,
+        hyper_clock_cache_options_create: unsafe extern "C" fn(
+            usize, usize,
+        ) -> *mut raw::HyperClockOptions,
             "8.9.1 and newer have it, 8.0.0 has not";
-        hyper_clock_cache_options_destroy: unsafe extern "C" fn(*mut raw::HyperClockOptions), "8.9.1 and newer have it, 8.0.0 has not";
-        hyper_clock_cache_options_set_num_shard_bits: unsafe extern "C" fn(*mut raw::HyperClockOptions, c_int),
+        hyper_clock_cache_options_destroy: unsafe extern "C" fn(*mut raw::HyperClockOptions),
             "8.9.1 and newer have it, 8.0.0 has not";
-        cache_create_hyper_clock_opts: unsafe extern "C" fn(*const raw::HyperClockOptions) -> *mut raw::Cache,
+        hyper_clock_cache_options_set_num_shard_bits: unsafe extern "C" fn(
+            *mut raw::HyperClockOptions, c_int,
+        ),
+            "8.9.1 and newer have it, 8.0.0 has not";
+        cache_create_hyper_clock_opts: unsafe extern "C" fn(
+            *const raw::HyperClockOptions,
+        ) -> *mut raw::Cache,
             "8.9.1 and newer have it, 8.0.0 has not";
         wait_for_compact_options_create: unsafe extern "C" fn() -> *mut raw::WaitOptions, "8.9.1 \
             and newer have it, 8.0.0 has not";
         wait_for_compact_options_destroy: unsafe extern "C" fn(*mut raw::WaitOptions), "8.9.1 and \
             newer have it, 8.0.0 has not";
-        wait_for_compact_options_set_timeout: unsafe extern "C" fn(*mut raw::WaitOptions, u64), "8.9.1 and newer have it, 8.0.0 has not";
+        wait_for_compact_options_set_timeout: unsafe extern "C" fn(*mut raw::WaitOptions, u64),
+            "8.9.1 and newer have it, 8.0.0 has not";
         wait_for_compact: unsafe extern "C" fn(*mut raw::Db, *mut raw::WaitOptions, Error), "8.9.1 \
             and newer have it, 8.0.0 has not";
     }
@@ -164,7 +191,6 @@ static THE_ONE: Mutex<Option<(PathBuf, Option<&'static Library>)>> = Mutex::new(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Status(pub String);
 
-/// A loaded RocksDB.
 pub(super) struct Library {
     functions: Functions,
 }
@@ -313,24 +339,9 @@ owned!(
     raw::Options,
     options_destroy
 );
-owned!(
-    /// How to read.
-    ReadOptions,
-    raw::ReadOptions,
-    readoptions_destroy
-);
-owned!(
-    /// How to write.
-    WriteOptions,
-    raw::WriteOptions,
-    writeoptions_destroy
-);
-owned!(
-    /// A block cache.
-    Cache,
-    raw::Cache,
-    cache_destroy
-);
+owned!(ReadOptions, raw::ReadOptions, readoptions_destroy);
+owned!(WriteOptions, raw::WriteOptions, writeoptions_destroy);
+owned!(Cache, raw::Cache, cache_destroy);
 
 /// What the library allocates it never answers with null: its `new` throws instead.
 fn not_null<T>(raw: *mut T) -> NonNull<T> {

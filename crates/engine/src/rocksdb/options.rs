@@ -118,7 +118,6 @@ enum Kind {
     Text,
 }
 
-/// One known name.
 struct Known {
     name: &'static str,
     kind: Kind,
@@ -745,7 +744,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_check_panic(name in "\\PC{0,20}|block_based_table_factory", value in "\\PC{0,30}|\\{[a-z=;{}]{0,20}\\}") {
+        fn no_text_makes_the_check_panic(
+            name in "\\PC{0,20}|block_based_table_factory",
+            value in "\\PC{0,30}|\\{[a-z=;{}]{0,20}\\}",
+        ) {
             let _ = check(&Settings::from([(name, value)]), Some(1));
         }
     }

@@ -53,7 +53,6 @@ const NUMBERS: &[&str] = &[
     "rocksdb.live-blob-file-size",
 ];
 
-/// One open database.
 pub(super) struct RocksdbServer {
     database: Arc<Database>,
     dir: PathBuf,

@@ -152,8 +152,8 @@ impl Server for SqliteServer {
         ]))
     }
 
-    /// Returns when the log is taken back; nothing it does lasts until the plan's wait is over. A statement
-    /// that runs is not cut short.
+    /// Returns when the log is taken back; nothing it does lasts until the plan's wait is over. A
+    /// statement that runs is not cut short.
     fn drain(
         &self,
         tables: &[String],

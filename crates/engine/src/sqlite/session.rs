@@ -169,7 +169,6 @@ fn in_transaction(
     answer
 }
 
-/// No arguments.
 const NONE: &[i64] = &[];
 
 impl ToSql for Argument<'_> {

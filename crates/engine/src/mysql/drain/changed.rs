@@ -89,7 +89,6 @@ pub(super) fn set(name: &str, value: &str) -> String {
     format!("set global {name} = {value}")
 }
 
-/// Changes one setting.
 pub(super) fn change(opts: &Opts, name: &str, value: &str) -> Result<DrainAction, EngineError> {
     let mut connection = connect(opts)?;
     let action = run(&mut connection, &set(name, value))?;

@@ -71,7 +71,6 @@ impl DrainWait<'_> {
         }
     }
 
-    /// Waits until `until`.
     fn sleep(&self, until: Instant) -> Waited {
         while !self.is_over() {
             let left = until.saturating_duration_since(Instant::now());

@@ -1,7 +1,7 @@
 //! Making a data directory, in the way the build's version wants it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::launch::build_options;
@@ -34,77 +34,108 @@ pub(in crate::mysql) fn make_data(
     }
     make_dir(&files.data)?;
     make_dir(&files.tmp)?;
-    let cnf = files.dir.join("init.cnf");
-    write(&cnf, &config.init_cnf(&files.tmp))?;
-    let data = |option: &str| format!("{option}={}", files.data.display());
-    let server = |arguments: &[&str]| {
-        let mut all = vec![format!("--defaults-file={}", cnf.display())];
-        all.extend(arguments.iter().map(|argument| (*argument).to_owned()));
-        all.push(data("--datadir"));
-        all.extend(build_options(build));
-        Program {
-            path: build.server.clone(),
-            arguments: all,
-            env: build.env.clone(),
-            ..Program::default()
-        }
+    let maker = Maker {
+        build,
+        version,
+        files,
+        cnf: files.dir.join("init.cnf"),
     };
-    let run = |program: Program, input: &[u8]| {
-        program
-            .run(&files.init_log, input, LIMIT)
-            .map_err(|error| explain(build, version, &files.init_log, &error))
-    };
-    match &build.init {
-        DataInit::Initialize => run(server(&["--initialize-insecure"]), b"")?,
-        DataInit::Bootstrap { scripts } => {
-            for database in ["mysql", "test"] {
-                make_dir(&files.data.join(database))?;
-            }
-            // Without a log: what is written now is not part of our load.
-            run(
-                server(&["--bootstrap", "--skip-log-bin"]),
-                &bootstrap_input(scripts)?,
-            )?;
-        }
-        DataInit::Copy { dir } => copy_dir(dir, &files.data)?,
-        DataInit::InstallDb {
-            script,
-            has_auth_method,
-        } => {
-            let mut arguments = vec![
-                format!("--defaults-file={}", cnf.display()),
-                // Without asking for the host's name, which may not resolve.
-                "--force".to_owned(),
-                format!("--basedir={}", build.basedir.display()),
-                data("--datadir"),
-            ];
-            arguments.extend(as_root());
-            if *has_auth_method {
-                // Otherwise root comes in by the system's account alone, and not over TCP.
-                arguments.push("--auth-root-authentication-method=normal".to_owned());
-            }
-            run(
-                Program {
-                    path: script.clone(),
-                    arguments,
-                    env: build.env.clone(),
-                    ..Program::default()
-                },
-                b"",
-            )?;
-        }
-        other @ (DataInit::Initdb { .. } | DataInit::Library) => {
-            return Err(EngineError::new(format!(
-                "{} makes its data directory by {other:?}, which is not MySQL's way; check its \
-                build.json",
-                build.name
-            )));
-        }
-    }
+    write(&maker.cnf, &config.init_cnf(&files.tmp))?;
+    maker.make()?;
     if version.has_fixed_redo_size() {
         remove_redo(&files.data)?;
     }
+    // Last: a directory without it was not made to its end.
     write(&files.made, &format!("{}\n", build.name))
+}
+
+/// What makes a data directory, by whichever program.
+struct Maker<'a> {
+    build: &'a InstalledBuild,
+    version: Version,
+    files: &'a Files,
+    /// The option file of the programs.
+    cnf: PathBuf,
+}
+
+impl Maker<'_> {
+    fn make(&self) -> Result<(), EngineError> {
+        match &self.build.init {
+            DataInit::Initialize => {
+                let initialize = self.server_program(&["--initialize-insecure"]);
+                self.run(initialize, b"")
+            }
+            DataInit::Bootstrap { scripts } => {
+                for database in ["mysql", "test"] {
+                    make_dir(&self.files.data.join(database))?;
+                }
+                // Without a log: what is written now is not part of our load.
+                let bootstrap = self.server_program(&["--bootstrap", "--skip-log-bin"]);
+                self.run(bootstrap, &bootstrap_input(scripts)?)
+            }
+            DataInit::Copy { dir } => copy_dir(dir, &self.files.data),
+            DataInit::InstallDb {
+                script,
+                has_auth_method,
+            } => self.run(self.install_script(script, *has_auth_method), b""),
+            other @ (DataInit::Initdb { .. } | DataInit::Library) => {
+                Err(EngineError::new(format!(
+                    "{} makes its data directory by {other:?}, which is not MySQL's way; check its \
+                build.json",
+                    self.build.name
+                )))
+            }
+        }
+    }
+
+    fn defaults_file(&self) -> String {
+        format!("--defaults-file={}", self.cnf.display())
+    }
+
+    fn data_dir(&self) -> String {
+        format!("--datadir={}", self.files.data.display())
+    }
+
+    fn server_program(&self, arguments: &[&str]) -> Program {
+        // The server takes the option file from its first argument alone.
+        let mut all = vec![self.defaults_file()];
+        all.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+        all.push(self.data_dir());
+        all.extend(build_options(self.build));
+        self.program(&self.build.server, all)
+    }
+
+    fn install_script(&self, script: &Path, has_auth_method: bool) -> Program {
+        let mut arguments = vec![
+            self.defaults_file(),
+            // Without asking for the host's name, which may not resolve.
+            "--force".to_owned(),
+            format!("--basedir={}", self.build.basedir.display()),
+            self.data_dir(),
+        ];
+        arguments.extend(as_root());
+        if has_auth_method {
+            // Otherwise root comes in by the system's account alone, and not over TCP.
+            arguments.push("--auth-root-authentication-method=normal".to_owned());
+        }
+        self.program(script, arguments)
+    }
+
+    fn program(&self, path: &Path, arguments: Vec<String>) -> Program {
+        Program {
+            path: path.to_owned(),
+            arguments,
+            env: self.build.env.clone(),
+            ..Program::default()
+        }
+    }
+
+    fn run(&self, program: Program, input: &[u8]) -> Result<(), EngineError> {
+        let log = &self.files.init_log;
+        program
+            .run(log, input, LIMIT)
+            .map_err(|error| explain(self.build, self.version, log, &error))
+    }
 }
 
 /// The option without which the server does not run for root.
@@ -163,7 +194,7 @@ pub(in crate::mysql) fn explain_text(
     }
 }
 
-fn bootstrap_input(scripts: &[std::path::PathBuf]) -> Result<Vec<u8>, EngineError> {
+fn bootstrap_input(scripts: &[PathBuf]) -> Result<Vec<u8>, EngineError> {
     let mut input = b"use mysql;\n".to_vec();
     for script in scripts {
         let text = fs::read(script).map_err(|error| unreadable(script, &error))?;

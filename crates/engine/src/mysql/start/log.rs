@@ -8,12 +8,7 @@ pub(in crate::mysql) enum Rejected {
     /// It is the beginning of more than one option's name.
     Ambiguous(String),
     /// It is known, and cannot have this value.
-    Value {
-        /// Its name.
-        option: String,
-        /// The value.
-        value: String,
-    },
+    Value { option: String, value: String },
 }
 
 /// Finds the option that kept a server from starting. The wording is the same from MySQL 5.5 to 9.7

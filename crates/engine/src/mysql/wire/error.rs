@@ -6,12 +6,7 @@ use std::io;
 #[derive(Debug)]
 pub(in crate::mysql) enum WireError {
     /// The server's answer is an error.
-    Server {
-        /// Its number.
-        code: u16,
-        /// Its words.
-        message: String,
-    },
+    Server { code: u16, message: String },
     /// Nobody took the connection, or not in time.
     Unreachable(io::Error),
     /// The connection ended, or an answer was late.

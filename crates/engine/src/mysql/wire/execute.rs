@@ -206,7 +206,8 @@ mod tests {
         assert_eq!(none.request(&[]).unwrap().len(), 14);
 
         let mut two = Execute::new(0x0102_0304, 2);
-        let first = b"\x20\0\0\0\x17\x04\x03\x02\x01\0\x01\0\0\0\0\x01\x08\0\x08\0\x05\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff";
+        let first = b"\x20\0\0\0\x17\x04\x03\x02\x01\0\x01\0\0\0\0\x01\x08\0\x08\0\x05\0\0\0\0\0\
+            \0\0\xff\xff\xff\xff\xff\xff\xff\xff";
         assert_eq!(two.request(&[5, -1]).unwrap(), first);
         two.bind();
         two.bind();

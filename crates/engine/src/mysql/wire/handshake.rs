@@ -40,7 +40,6 @@ const WANTED: [CapabilityFlags; 10] = [
     CapabilityFlags::CLIENT_CONNECT_ATTRS,
 ];
 
-/// Logs in.
 pub(super) fn shake_hands(packets: &mut Packets, opts: &Opts) -> Result<(), WireError> {
     let mut message = Vec::new();
     packets.message(&mut message)?;

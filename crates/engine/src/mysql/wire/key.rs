@@ -179,7 +179,8 @@ mod tests {
             let at = at % der.len();
             der[at] = byte;
             let _ = encrypt(b"geheim\0".to_vec(), &[7; 20], pem_of(&der).as_bytes());
-            let _ = encrypt(b"geheim\0".to_vec(), &[7; 20], format!("{PEM_START}{text}{PEM_END}").as_bytes());
+            let pem = format!("{PEM_START}{text}{PEM_END}");
+            let _ = encrypt(b"geheim\0".to_vec(), &[7; 20], pem.as_bytes());
         }
     }
 }

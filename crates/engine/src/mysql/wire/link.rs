@@ -137,7 +137,6 @@ impl Link {
             .transpose()
     }
 
-    /// Prepares a statement.
     pub fn prepare(&mut self, sql: &str) -> Result<Execute, WireError> {
         self.ask(COM_STMT_PREPARE, sql)?;
         let mut message = Vec::new();

@@ -276,7 +276,10 @@ pub(super) fn header(&[low, middle, high, number]: &[u8; HEADER_BYTES]) -> (usiz
 
 /// Whether the server says with this that the session is over.
 fn is_goodbye(error: &WireError) -> bool {
-    matches!(error, WireError::Server { code, message } if class_of((*code).into(), message).is_disconnected())
+    match error {
+        WireError::Server { code, message } => class_of((*code).into(), message).is_disconnected(),
+        _ => false,
+    }
 }
 
 /// Number, SQLSTATE, which an error before the handshake lacks, and words.

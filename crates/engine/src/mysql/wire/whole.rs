@@ -6,7 +6,6 @@ use super::packets::{ERROR, FULL, HEADER_BYTES, header};
 /// An answer of one result set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WholeAnswer {
-    /// Its rows.
     pub rows: u64,
     /// All bytes of its packets.
     pub length: usize,
@@ -84,7 +83,8 @@ mod tests {
 
     /// Two rows of one column, in packets from number 1.
     const ANSWER: &[u8] =
-        b"\x01\0\0\x01\x01\x03\0\0\x02\x03de\x05\0\0\x03\xfe\0\0\x02\0\x02\0\0\x04\0a\x02\0\0\x05\0b\x05\0\0\x06\xfe\0\0\x02\0";
+        b"\x01\0\0\x01\x01\x03\0\0\x02\x03de\x05\0\0\x03\xfe\0\0\x02\0\x02\0\0\x04\0a\x02\0\0\
+            \x05\0b\x05\0\0\x06\xfe\0\0\x02\0";
 
     fn read(bytes: &[u8]) -> Option<WholeAnswer> {
         WholeAnswer::read(bytes, 1, |kind| kind == 0)

@@ -73,17 +73,14 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The trial's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// PostgreSQL's data directory.
     pub fn data_dir(&self) -> PathBuf {
         self.folder.join("pgdata")
     }
 
-    /// The socket's file.
     pub fn socket(&self) -> PathBuf {
         self.folder.join(format!(".s.PGSQL.{SOCKET_PORT}"))
     }

@@ -31,7 +31,6 @@ pub(super) const SYNC: &[u8] = b"S\0\0\0\x04";
 enum Progress {
     /// Nothing came that means something.
     Nothing,
-    /// Rows may come.
     Rows,
     /// Lines of a copy may come.
     Lines,

@@ -9,7 +9,6 @@ use crate::{EngineError, SqlError};
 /// unknown.
 const PROTOCOL_VIOLATION: &str = "08P01";
 
-/// A request failed.
 #[derive(Debug)]
 pub(super) struct Fault {
     sqlstate: String,
@@ -153,7 +152,6 @@ impl Fault {
         &self.sqlstate
     }
 
-    /// In words.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -23,9 +23,7 @@ const LONGEST: usize = 32 << 10;
 pub(in crate::postgres) struct Login {
     /// Where the server listens.
     pub place: Place,
-    /// The role.
     pub user: String,
-    /// The database.
     pub database: String,
     /// The role's, where it has one.
     pub password: Option<Password>,

@@ -161,7 +161,9 @@ mod tests {
     #[test]
     fn a_request_is_patched_in_place() {
         let mut request = Request::new("s7", &[Kind::Int4, Kind::Int8, Kind::Int2]).unwrap();
-        let encoded = b"B\0\0\0\x30\0s7\0\0\x03\0\x01\0\x01\0\x01\0\x03\0\0\0\x04\0\0\0\x07\0\0\0\x08\xff\xff\xff\xff\xff\xff\xff\xfe\0\0\0\x02\x7f\xff\0\x01\0\x01E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
+        let encoded = b"B\0\0\0\x30\0s7\0\0\x03\0\x01\0\x01\0\x01\0\x03\0\0\0\x04\0\0\0\x07\0\0\
+            \0\x08\xff\xff\xff\xff\xff\xff\xff\xfe\0\0\0\x02\x7f\xff\0\x01\0\x01E\0\0\0\x09\0\0\
+            \0\0\0S\0\0\0\x04";
         assert_eq!(request.with(&[7, -2, 32_767]).unwrap(), encoded);
         let length = request.with(&[0, 0, 0]).unwrap().len();
         assert_eq!(length, encoded.len());
@@ -198,7 +200,11 @@ mod tests {
             b"P\0\0\0\x12s0\0select 1\0\0\0D\0\0\0\x08Ss0\0S\0\0\0\x04"
         );
         let replaced = preparation("s0", "x", Some(&[20, 21])).unwrap();
-        assert_eq!(&replaced[..], b"C\0\0\0\x08Ss0\0P\0\0\0\x13s0\0x\0\0\x02\0\0\0\x14\0\0\0\x15D\0\0\0\x08Ss0\0S\0\0\0\x04");
+        assert_eq!(
+            &replaced[..],
+            b"C\0\0\0\x08Ss0\0P\0\0\0\x13s0\0x\0\0\x02\0\0\0\x14\0\0\0\x15\
+            D\0\0\0\x08Ss0\0S\0\0\0\x04"
+        );
         assert!(
             preparation("s0", "select '\0'", None)
                 .unwrap_err()

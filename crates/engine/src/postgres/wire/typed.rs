@@ -89,7 +89,8 @@ mod tests {
     #[test]
     fn a_request_is_encoded_anew() {
         let mut request = TypedRequest::new("s7", &[Parameter::Text, Parameter::Integer]);
-        let encoded = b"B\0\0\0\x24\0s7\0\0\x01\0\x01\0\x02\0\0\0\x02ab\0\0\0\x08\0\0\0\0\0\0\0\x05\0\x01\0\x01E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
+        let encoded = b"B\0\0\0\x24\0s7\0\0\x01\0\x01\0\x02\0\0\0\x02ab\0\0\0\x08\0\0\0\0\0\0\0\
+            \x05\0\x01\0\x01E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04";
         for _ in 0..2 {
             assert_eq!(
                 request

@@ -6,7 +6,6 @@ use super::connection::{HEADER_BYTES, Header};
 /// An answer with rows, complete, after which the server is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WholeAnswer {
-    /// Its rows.
     pub rows: u64,
     /// All bytes of its messages.
     pub length: usize,
@@ -54,7 +53,8 @@ impl Messages<'_> {
 mod tests {
     use super::*;
 
-    const ANSWER: &[u8] = b"2\0\0\0\x04D\0\0\0\x0b\0\x01\0\0\0\x01xD\0\0\0\x0a\0\x01\0\0\0\0C\0\0\0\x0dSELECT 2\0Z\0\0\0\x05I";
+    const ANSWER: &[u8] = b"2\0\0\0\x04D\0\0\0\x0b\0\x01\0\0\0\x01xD\0\0\0\x0a\0\x01\0\0\0\0C\0\
+        \0\0\x0dSELECT 2\0Z\0\0\0\x05I";
 
     #[test]
     fn rows_are_counted_to_the_end() {

@@ -20,7 +20,6 @@ use crate::{EngineError, Health, InstalledBuild, Settings};
 /// A look at what the program is and runs with is over in a moment.
 const LOOK_LIMIT: Duration = Duration::from_secs(60);
 
-/// A build's db_bench.
 pub struct DbBench {
     program: PathBuf,
     prefix: Vec<String>,
@@ -46,7 +45,6 @@ pub struct DbBenchProcess {
 /// How a run stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It runs.
     Running,
     /// It has ended with status 0.
     Done,

@@ -687,6 +687,31 @@ fn rows_that_are_copied_come_whole_or_not_at_all() {
     }
 }
 
+/// Values that a prepared statement can be sent with, or the SQLSTATE of why it is not prepared.
+type Encoded = Result<&'static [i64], &'static str>;
+
+fn prepare(answers: Vec<Vec<u8>>, expected: Encoded) {
+    let stage = Stage::new(vec![part(move |actor| {
+        actor.welcome();
+        for (answer, asked) in answers.into_iter().zip(["PDS", "CPDS"]) {
+            assert_eq!(actor.request(), asked);
+            actor.say(&[answer]);
+        }
+    })]);
+    let login = stage.login();
+    match (
+        in_time(move || Connection::open(&login, LIMIT)?.prepare("s0", "select $1")),
+        expected,
+    ) {
+        (Ok(mut request), Ok(values)) => assert!(request.with(values).is_ok()),
+        (Err(fault), Err(sqlstate)) => {
+            assert_eq!(fault.sqlstate(), sqlstate, "{}", fault.message())
+        }
+        (found, expected) => panic!("{found:?} {expected:?}"),
+    }
+    stage.end();
+}
+
 #[test]
 fn statements_are_prepared_as_the_server_says() {
     let parsed = || message(b'1', b"");
@@ -700,8 +725,7 @@ fn statements_are_prepared_as_the_server_says() {
     };
     let replaced = || message(b'3', b"");
     let end = |messages: &[Vec<u8>]| [&messages.concat()[..], &ready()].concat();
-    type Row = (Vec<Vec<u8>>, Result<&'static [i64], &'static str>);
-    let table: Vec<Row> = vec![
+    let table: Vec<(Vec<Vec<u8>>, Encoded)> = vec![
         (vec![end(&[parsed(), types(&[]), nothing()])], Ok(&[])),
         (
             vec![end(&[parsed(), types(&[23, 20]), columns()])],
@@ -761,24 +785,6 @@ fn statements_are_prepared_as_the_server_says() {
         (vec![ready()], Err("08P01")),
     ];
     for (answers, expected) in table {
-        let stage = Stage::new(vec![part(move |actor| {
-            actor.welcome();
-            for (answer, asked) in answers.into_iter().zip(["PDS", "CPDS"]) {
-                assert_eq!(actor.request(), asked);
-                actor.say(&[answer]);
-            }
-        })]);
-        let login = stage.login();
-        match (
-            in_time(move || Connection::open(&login, LIMIT)?.prepare("s0", "select $1")),
-            expected,
-        ) {
-            (Ok(mut request), Ok(values)) => assert!(request.with(values).is_ok()),
-            (Err(fault), Err(sqlstate)) => {
-                assert_eq!(fault.sqlstate(), sqlstate, "{}", fault.message())
-            }
-            (found, expected) => panic!("{found:?} {expected:?}"),
-        }
-        stage.end();
+        prepare(answers, expected);
     }
 }

@@ -23,7 +23,8 @@ fn unchanged(_: &mut Login) {}
 fn whoever_is_trusted_gets_in() {
     let done = log_in(unchanged, |actor| {
         let startup = actor.startup();
-        let wanted = b"\0\x03\0\0client_encoding\0UTF8\0user\0bench\0database\0ib\0application_name\0plimsoll\0\0";
+        let wanted = b"\0\x03\0\0client_encoding\0UTF8\0user\0bench\0database\0ib\0application_n\
+            ame\0plimsoll\0\0";
         assert_eq!(startup, wanted, "{}", String::from_utf8_lossy(&startup));
         let notice = message(b'N', b"SNOTICE\0C00000\0Mhm\0\0");
         let news = message(b'v', b"\0\x03\0\0\0\0\0\0");
@@ -175,6 +176,10 @@ fn what_is_not_spoken_is_named() {
         );
         assert!(!error.contains(SECRET), "{error}");
     }
+}
+
+#[test]
+fn a_login_that_lacks_something_says_what() {
     for ask in [
         authentication(3, b""),
         authentication(5, b"salt"),

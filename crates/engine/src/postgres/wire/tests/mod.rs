@@ -196,7 +196,6 @@ impl Actor {
         body
     }
 
-    /// Lets anybody in.
     fn welcome(&mut self) {
         self.startup();
         self.say(&[

@@ -34,7 +34,8 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
         1 => Just(error("ERROR", "42601", "no")),
         1 => Just(error("FATAL", "57P01", "no")),
         1 => (any::<u8>(), body.clone()).prop_map(|(kind, body)| message(kind, &body)),
-        1 => (prop::sample::select(&b"RKSZCDETtdHG"[..]), body.clone()).prop_map(|(kind, body)| message(kind, &body)),
+        1 => (prop::sample::select(&b"RKSZCDETtdHG"[..]), body.clone())
+            .prop_map(|(kind, body)| message(kind, &body)),
         1 => (0_u32..14, body.clone()).prop_map(|(kind, data)| authentication(kind, &data)),
         1 => body,
     ]
@@ -127,14 +128,25 @@ proptest! {
     fn messages_in_any_order_are_counted_right_or_refused(
         messages in any_answers(),
         cut in 0_usize..40,
-        asks in vec(prop_oneof![Just(Ask::Text), Just(Ask::Prepared), Just(Ask::Preparation), Just(Ask::Copy), Just(Ask::Login)], 1..4),
+        asks in vec(
+            prop_oneof![
+                Just(Ask::Text),
+                Just(Ask::Prepared),
+                Just(Ask::Preparation),
+                Just(Ask::Copy),
+                Just(Ask::Login),
+            ],
+            1..4,
+        ),
     ) {
         let bytes = messages.concat();
         let is_whole = cut >= 20;
         let said = if is_whole { bytes.len() } else { bytes.len() * cut / 20 };
         let (mut connection, _peer) = answered(&bytes[..said]);
         let first = in_time(move || {
-            let mut ends = asks.into_iter().map(|one| ask(&mut connection, one).map_err(|fault| fault.is_over()));
+            let mut ends = asks
+                .into_iter()
+                .map(|one| ask(&mut connection, one).map_err(|fault| fault.is_over()));
             let first = ends.next();
             // What comes after that has to end too.
             let _ = ends.find(|end| *end == Err(true));
@@ -149,17 +161,26 @@ proptest! {
     fn bytes_of_no_protocol_are_refused(bytes in vec(any::<u8>(), 0..300)) {
         for one in [Ask::Text, Ask::Prepared, Ask::Preparation, Ask::Copy, Ask::Login] {
             let (mut connection, _peer) = answered(&bytes);
-            let end = in_time(move || ask(&mut connection, one).map_err(|fault| fault.sql_error("select 1").message));
+            let end = in_time(move || {
+                ask(&mut connection, one).map_err(|fault| fault.sql_error("select 1").message)
+            });
             prop_assert!(end.is_err());
         }
     }
 
     #[test]
-    fn any_error_is_told(fields in vec((any::<u8>(), "[ -~]{0,9}"), 0..9), tail in vec(any::<u8>(), 0..9)) {
-        let mut body: Vec<u8> = fields.iter().flat_map(|(field, text)| [&[*field], text.as_bytes(), b"\0"].concat()).collect();
+    fn any_error_is_reported(
+        fields in vec((any::<u8>(), "[ -~]{0,9}"), 0..9),
+        tail in vec(any::<u8>(), 0..9),
+    ) {
+        let mut body: Vec<u8> = fields
+            .iter()
+            .flat_map(|(field, text)| [&[*field], text.as_bytes(), b"\0"].concat())
+            .collect();
         body.extend_from_slice(&tail);
         let fault = Fault::said(&body);
-        prop_assert!(fault.sqlstate().len() == 5 && !fault.sql_error("select 1").message.is_empty());
+        prop_assert_eq!(fault.sqlstate().len(), 5);
+        prop_assert!(!fault.sql_error("select 1").message.is_empty());
     }
 }
 

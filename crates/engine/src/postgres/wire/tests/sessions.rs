@@ -184,71 +184,37 @@ fn statements_are_prepared_again_before_anything_else() {
 #[test]
 fn integers_are_read_from_the_first_row() {
     let null = message(b'D', b"\0\x01\xff\xff\xff\xff");
+    let shown = |rows: &[Vec<u8>]| {
+        let end = [complete(&format!("SELECT {}", rows.len())), ready()];
+        [&[columns()][..], rows, &end].concat()
+    };
+    let broken = vec![
+        columns(),
+        row(b"1"),
+        error("ERROR", "22012", "division by zero"),
+        ready(),
+    ];
     type Row = (Vec<Vec<u8>>, Result<Option<i64>, &'static str>);
     let answers: Vec<Row> = vec![
+        (shown(&[row(b"-42")]), Ok(Some(-42))),
+        (shown(&[row(b"1"), row(b"x")]), Ok(Some(1))),
+        (shown(&[]), Ok(None)),
+        (shown(&[null, row(b"1")]), Ok(None)),
+        (shown(&[message(b'D', b"\0\0")]), Ok(None)),
+        (shown(&[row(b"9223372036854775807")]), Ok(Some(i64::MAX))),
         (
-            vec![columns(), row(b"-42"), complete("SELECT 1"), ready()],
-            Ok(Some(-42)),
-        ),
-        (
-            vec![
-                columns(),
-                row(b"1"),
-                row(b"x"),
-                complete("SELECT 2"),
-                ready(),
-            ],
-            Ok(Some(1)),
-        ),
-        (vec![columns(), complete("SELECT 0"), ready()], Ok(None)),
-        (
-            vec![columns(), null, row(b"1"), complete("SELECT 2"), ready()],
-            Ok(None),
-        ),
-        (
-            vec![
-                columns(),
-                message(b'D', b"\0\0"),
-                complete("SELECT 1"),
-                ready(),
-            ],
-            Ok(None),
-        ),
-        (
-            vec![
-                columns(),
-                row(b"9223372036854775807"),
-                complete("SELECT 1"),
-                ready(),
-            ],
-            Ok(Some(i64::MAX)),
-        ),
-        (
-            vec![
-                columns(),
-                row(b"9223372036854775808"),
-                complete("SELECT 1"),
-                ready(),
-            ],
+            shown(&[row(b"9223372036854775808")]),
             Err("\"9223372036854775808\" is not a whole number"),
         ),
         (
-            vec![columns(), row(b"1.5"), complete("SELECT 1"), ready()],
+            shown(&[row(b"1.5")]),
             Err("\"1.5\" is not a whole number; ask for one"),
         ),
         (
-            vec![columns(), row(&[b'7'; 9000]), complete("SELECT 1"), ready()],
+            shown(&[row(&[b'7'; 9000])]),
             Err("7\" is not a whole number"),
         ),
-        (
-            vec![
-                columns(),
-                row(b"1"),
-                error("ERROR", "22012", "division by zero"),
-                ready(),
-            ],
-            Err("division by zero"),
-        ),
+        (broken, Err("division by zero")),
     ];
     let (said, expected): (Vec<_>, Vec<_>) = answers.into_iter().unzip();
     let stage = Stage::new(vec![part(move |actor| {
