@@ -185,11 +185,13 @@ fn refusal(error: &mysql::Error, server: &ExternalServer, has_password: bool) ->
                 [server.{label}] where the network is safe"
             )
         }
+        // The cause may be an error of TLS, wrapped once or twice.
         error => match io_error(error).map_or_else(
             || tls::explain(error, server),
             |error| tls::explain(error, server),
         ) {
             Some(reason) => reason,
+            // A server without a protocol version that we speak says nothing and hangs up.
             None if server.tls == TlsMode::VerifyFull && io_error(error).is_some_and(is_hangup) => {
                 format!(
                     "{place} ended the TLS handshake ({error}); {}",

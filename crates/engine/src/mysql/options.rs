@@ -137,6 +137,8 @@ impl ServerConfig {
                 config.has_binlog = has_binlog;
                 continue;
             }
+            // Named in `create table`, not in the option file: a server would make its own tables
+            // with it.
             if name == STORAGE_ENGINE {
                 config.storage_engine = checked_word(written, value)?.to_owned();
                 continue;

@@ -235,6 +235,7 @@ fn refusal(
             },
             (None, Some(reason)) => reason,
             (None, None) => {
+                // The client library has no codes for what it finds itself.
                 let words = failure::words(error);
                 if password.is_none() && words.contains("password") {
                     external::access_denied(server, "it asks for a password", false)

@@ -85,12 +85,14 @@ impl PostgresServer {
         let log = options.log_dir.join("server.log");
         let process = ServerProcess::spawn(&program, &log)?;
         let postmaster = Postmaster::new(process, &cluster.data_dir());
+        // Our own database is made on the first start; until then `initdb`'s answers.
         let admin = Link::new(address, "postgres", postmaster.watch());
         wait_until_ready(postmaster.process(), &admin, &cluster, options.transport)?;
         postmaster.find_main();
         let link = admin.to(DATABASE);
         let version_num = make_database(&admin, &link)?;
         let wanted = config.clone();
+        // A setting that did not take would be a measurement of something else.
         let found = link.ask("read pg_settings", ASK_LIMIT, move |client| {
             let mut found = readback::read(client)?;
             found.extend(readback::read_custom(client, &wanted, &found)?);

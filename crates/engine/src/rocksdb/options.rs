@@ -216,10 +216,12 @@ pub(super) fn check(settings: &Settings, ram_bytes: Option<u64>) -> Result<Check
         pool_ratios: Settings::new(),
         verifies_checksums: true,
     };
+    // A group `{a=1;b=2}` is checked member by member, so that an error names the member.
     for (name, value) in flatten(settings)? {
         let value = value.trim();
         let wrong = |rule: &str| wrong(&name, value, rule);
         match name.as_str() {
+            // The cache and the checksums on reading are calls of their own, not options in text.
             "block_cache" => {
                 checked.cache = match value {
                     "lru" => CacheKind::Lru,
@@ -258,6 +260,7 @@ pub(super) fn check(settings: &Settings, ram_bytes: Option<u64>) -> Result<Check
                     parse_switch(value).ok_or_else(|| wrong(Kind::Switch.rule()))?
             }
             _ => {
+                // A version may lack a known name; a name that no version has is a mistake.
                 let known = find(&name)?;
                 if !known.kind.takes(value) {
                     return Err(wrong(known.kind.rule()));
@@ -367,6 +370,7 @@ impl Checked {
                 format_bytes(ram)
             )));
         }
+        // From here on each value is fine by itself and wrong next to another.
         let universal =
             |member: &str| self.number(&format!("compaction_options_universal.{member}"));
         if let (Some(least), Some(most)) =
@@ -457,8 +461,10 @@ impl Checked {
                 }
                 None => format!("{name}={value}"),
             };
+            // One by one, so that an error is about one option.
             if let Err(status) = options.apply(&text) {
                 let versions = versions_of(name);
+                // What this version lacks is left out and reported; anything else is an error.
                 if versions == "all" || !is_unknown(&status.0) {
                     let those = if versions == "all" {
                         String::new()

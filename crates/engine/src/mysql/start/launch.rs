@@ -111,6 +111,7 @@ fn launch_once(
         format!("--socket={}", files.socket.display()),
         format!("--pid-file={}", files.pid.display()),
     ];
+    // On the command line, so that they win over the option file.
     arguments.extend(build_options(build));
     arguments.extend(listen);
     arguments.extend(build.server_options.iter().cloned());

@@ -95,6 +95,8 @@ impl Login {
             .unexpected()
         };
         let (kind, data) = body.split_first_chunk().ok_or_else(out_of_turn)?;
+        // The second half says what has been proved so far: a server that skips a step, or asks
+        // twice, is out of turn and gets nothing.
         Ok(match (u32::from_be_bytes(*kind), proof) {
             (0, Proof::Unasked | Proof::Given | Proof::Mutual) => Proof::Accepted,
             (3, Proof::Unasked) => {
@@ -126,6 +128,7 @@ impl Login {
                         .replace('\0', ", ");
                     return Err(unspoken(&format!("sasl ({offered})")));
                 }
+                // Without TLS there is no channel to bind to.
                 let scram = ScramSha256::new(self.password()?, ChannelBinding::unsupported());
                 send(connection, |out| {
                     frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), out)
@@ -142,6 +145,7 @@ impl Login {
                 Proof::Proven(scram)
             }
             (12, Proof::Proven(mut scram)) => {
+                // The server proves that it, too, knows the password.
                 scram.finish(data).map_err(|error| {
                     Fault::nonsense(format!("its proof of scram-sha-256: {error}"))
                 })?;

@@ -300,6 +300,7 @@ fn of_setting(name: &str, value: &str) -> Result<Vec<(String, String)>, EngineEr
             "setting {name} = {value}: {why}; leave it out, or leave out driver = \"db_bench\""
         ))
     };
+    // A group gives each of its members a flag.
     for group in [TABLE, UNIVERSAL] {
         if name == group {
             let mut flags = Vec::new();
@@ -345,6 +346,7 @@ fn of_setting(name: &str, value: &str) -> Result<Vec<(String, String)>, EngineEr
         );
     }
     match plain {
+        // Our configs have a codec per level; db_bench has one codec and the level it begins at.
         "compression_per_level" => {
             let levels: Vec<&str> = value.split(':').collect();
             let first = levels

@@ -73,6 +73,7 @@ impl DbBench {
             .chain(env)
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
+        // Flags differ by version, and only the program itself tells which it has.
         let help = child_command(&program)
             .arg("--help")
             .envs(&env)
