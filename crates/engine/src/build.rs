@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use plimsoll_core::engines::EngineName;
 use serde::{Deserialize, Serialize};
 
+use crate::BuildInfo;
+
 /// How a build makes a new data directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -86,4 +88,17 @@ pub struct InstalledBuild {
     /// RocksDB's own benchmark program of the same version, where the build has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub db_bench: Option<PathBuf>,
+}
+
+impl InstalledBuild {
+    /// What the engine that is made of it says it is.
+    pub(crate) fn info(&self) -> BuildInfo {
+        let option = |(name, value): (&String, &String)| format!("{name}: {value}");
+        BuildInfo {
+            engine: self.engine.to_string(),
+            version: self.version.clone(),
+            origin: self.origin.clone(),
+            options: self.toolchain.iter().map(option).collect(),
+        }
+    }
 }

@@ -75,17 +75,7 @@ impl Mysql {
 
 impl Engine for Mysql {
     fn build(&self) -> BuildInfo {
-        BuildInfo {
-            engine: self.build.engine.as_str().to_owned(),
-            version: self.build.version.clone(),
-            origin: self.build.origin.clone(),
-            options: self
-                .build
-                .toolchain
-                .iter()
-                .map(|(name, value)| format!("{name}: {value}"))
-                .collect(),
-        }
+        self.build.info()
     }
 
     /// Checks names and values as far as that goes without a server. An option that the version

@@ -40,11 +40,7 @@ pub(super) fn drain(
     tables: &[String],
     limits: &DrainLimits<'_>,
 ) -> Result<Vec<DrainAction>, EngineError> {
-    let vacuums: Vec<String> = tables
-        .iter()
-        .map(|table| vacuum(table, version_num))
-        .collect();
-    let mut actions = run_all(link, &vacuums, limits)?;
+    let mut actions = vacuum_all(link, version_num, tables, limits)?;
     actions.extend(run_all(link, &["checkpoint".to_owned()], limits)?);
     Ok(actions)
 }
@@ -57,13 +53,20 @@ pub(super) fn watch(
     tables: &[String],
     limits: &DrainLimits<'_>,
 ) -> Result<Vec<DrainAction>, EngineError> {
-    let vacuums: Vec<String> = tables
-        .iter()
-        .map(|table| vacuum(table, version_num))
-        .collect();
-    let mut actions = run_all(link, &vacuums, limits)?;
+    let mut actions = vacuum_all(link, version_num, tables, limits)?;
     actions.push(left_out("checkpoint"));
     Ok(actions)
+}
+
+/// All tables at the same time.
+fn vacuum_all(
+    link: &Link,
+    version_num: u32,
+    tables: &[String],
+    limits: &DrainLimits<'_>,
+) -> Result<Vec<DrainAction>, EngineError> {
+    let vacuums = tables.iter().map(|table| vacuum(table, version_num));
+    run_all(link, &vacuums.collect::<Vec<_>>(), limits)
 }
 
 /// The statement for one table. From 12 on the server skips the indexes of a table with few dead

@@ -71,17 +71,7 @@ impl Postgres {
 
 impl Engine for Postgres {
     fn build(&self) -> BuildInfo {
-        BuildInfo {
-            engine: self.build.engine.to_string(),
-            version: self.build.version.clone(),
-            origin: self.build.origin.clone(),
-            options: self
-                .build
-                .toolchain
-                .iter()
-                .map(|(name, value)| format!("{name}: {value}"))
-                .collect(),
-        }
+        self.build.info()
     }
 
     /// Has the server itself read the settings, without a data directory: names and values it does

@@ -46,18 +46,7 @@ impl Rocksdb {
 
 impl Engine for Rocksdb {
     fn build(&self) -> BuildInfo {
-        let build = &self.build;
-        let options = build
-            .toolchain
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}"))
-            .collect();
-        BuildInfo {
-            engine: "rocksdb".to_owned(),
-            version: build.version.clone(),
-            origin: build.origin.clone(),
-            options,
-        }
+        self.build.info()
     }
 
     /// Loads no library: values that only RocksDB can judge are judged when the database is opened.
