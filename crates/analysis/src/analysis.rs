@@ -100,6 +100,7 @@ pub fn analyse_among(
         spreads: &spreads,
     });
     set_paired_ratios(&mut steps, &findings);
+    // Once more: the steps have changed.
     let reported = reported(&cells, &steps);
     let of_plan = steps_left_out(&steps, &reported);
     let mut view = View {

@@ -3,6 +3,15 @@
 //! ```text
 //! campaigns -> analyse -> View     everything that an output shows
 //! campaigns -> explain, compare, gate, history
+//!
+//! latencies    decoded histograms: percentiles, buckets, curves
+//! metrics      numbers with names, each with its formula
+//! runs         what a step came to in a trial
+//! cells        what tells one cell from another
+//! steps        a step over all cells: outcomes, tables, charts
+//! verdicts     what differs, how sure that is, and why
+//! words        notes and reasons
+//! questions    explain, compare, gate, history, bisection
 //! ```
 //! Nothing here draws: `report` does, and it computes nothing. What is missing stays visible with
 //! its reason.

@@ -1,7 +1,7 @@
 //! CSV and TSV in long form: a line per cell, step, block, attempt and metric.
 
+use plimsoll_analysis::metrics::Measure;
 use plimsoll_analysis::metrics::P99_RESPONSE_US;
-use plimsoll_analysis::metrics::value::Measure;
 use plimsoll_analysis::view::{EventRow, StepResult, View};
 
 const COLUMNS: [&str; 12] = [

@@ -4,7 +4,7 @@ use plimsoll_analysis::metrics::{CATALOGUE, Direction, MetricSet};
 use serde_json::{Map, Value, json};
 
 use plimsoll_analysis::classic::response;
-use plimsoll_analysis::metrics::value::Measure;
+use plimsoll_analysis::metrics::Measure;
 use plimsoll_analysis::verdicts::{Call, Control, Estimate, Finding};
 use plimsoll_analysis::view::{
     Clock, Counter, CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable,

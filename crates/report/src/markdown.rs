@@ -7,9 +7,10 @@ use plimsoll_core::toolchain::{COMPILER, OPTIMISATION, PACKAGER, UNKNOWN};
 
 use crate::published;
 use plimsoll_analysis::classic::Class;
+use plimsoll_analysis::metrics::Measure;
 use plimsoll_analysis::metrics::columns::{is_turned, step_columns};
 use plimsoll_analysis::metrics::ratio::{BASE_IS_ZERO, divide_measures};
-use plimsoll_analysis::metrics::value::{Measure, at_least};
+use plimsoll_analysis::metrics::value::at_least;
 use plimsoll_analysis::verdicts::{
     Call, Finding, NO_VERDICTS, bases, control_line, counts, floor_line, is_news, percent, repeats,
     subject,
@@ -18,7 +19,7 @@ use plimsoll_analysis::view::{
     CampaignInfo, CellInfo, ClassicTable, Outcome, PublishedTable, Ramp, Status, StepView,
     TestTable, View,
 };
-use plimsoll_analysis::words::reasons::brief;
+use plimsoll_analysis::words::brief::brief;
 use plimsoll_analysis::words::waiting;
 
 /// The three classic tables, the metrics of every step absolute and relative to the base, and the

@@ -165,6 +165,7 @@ pub(crate) fn published_groups(
         .iter()
         .map(|group| (group.title.as_str(), group.cells.clone()))
         .collect();
+    // Groups of one version each have nothing to divide by: one table shows the configs instead.
     if !has_versions(groups) && !groups.is_empty() {
         let mut all: Vec<usize> = groups
             .iter()

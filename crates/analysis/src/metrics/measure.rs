@@ -7,8 +7,27 @@ use plimsoll_store::{OperationSecond, Turn};
 use super::facts::{Facts, ratio};
 use super::metric::{Formula, Metric};
 use super::together::together;
-use super::value::{Measure, Value};
+use super::value::{Value, at_least};
 use crate::latencies::Latencies;
+
+/// A value beside its catalogue entry, which names its unit, direction and meaning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measure {
+    pub metric: &'static Metric,
+    pub value: Value,
+    /// As the originals print it, digit for digit; only imported results have it.
+    pub classic: Option<String>,
+}
+
+impl Measure {
+    /// The number with the catalogue's decimals.
+    pub fn text(&self) -> Option<String> {
+        let at_least = at_least(self.value.is_lower_bound);
+        self.value
+            .value
+            .map(|value| format!("{at_least}{value:.*}", self.metric.decimals))
+    }
+}
 
 /// Every metric of a finished step, in the order of its set. `turns` are those of a step by slices.
 pub(crate) fn measure(

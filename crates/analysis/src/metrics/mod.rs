@@ -16,6 +16,7 @@ mod together;
 pub mod value;
 
 pub use catalogue::*;
+pub use measure::Measure;
 pub use metric::{Direction, Metric};
 pub use set::MetricSet;
 pub(crate) use set::rate_of;

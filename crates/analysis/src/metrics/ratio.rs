@@ -1,7 +1,7 @@
 //! A value divided by the base's, as tables for people show it. The original's own rule is in
 //! [`crate::classic::relative`].
 
-use crate::metrics::value::Measure;
+use crate::metrics::Measure;
 
 /// Why there is no ratio although both values are known.
 pub const BASE_IS_ZERO: &str = "the base is 0";

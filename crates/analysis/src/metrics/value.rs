@@ -1,7 +1,5 @@
 //! A metric's value, or why there is none.
 
-use super::metric::Metric;
-
 /// What a formula answers: a number, or the reason there is none.
 pub(crate) type Answer = Result<f64, String>;
 
@@ -36,25 +34,6 @@ impl From<Answer> for Value {
                 is_lower_bound: false,
             },
         }
-    }
-}
-
-/// A value beside its catalogue entry, which names its unit, direction and meaning.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measure {
-    pub metric: &'static Metric,
-    pub value: Value,
-    /// As the originals print it, digit for digit; only imported results have it.
-    pub classic: Option<String>,
-}
-
-impl Measure {
-    /// The number with the catalogue's decimals.
-    pub fn text(&self) -> Option<String> {
-        let at_least = at_least(self.value.is_lower_bound);
-        self.value
-            .value
-            .map(|value| format!("{at_least}{value:.*}", self.metric.decimals))
     }
 }
 

@@ -124,6 +124,8 @@ pub fn weigh(n: usize, probes: &[Probe]) -> Option<Weight> {
         .filter_map(|block| Some(block.control? - block.good))
         .collect();
 
+    // One spread for all evidence: no build has enough blocks for one of its own. It begins at the
+    // prior, which weighs as many blocks as PRIOR_BLOCKS says.
     let all_bad = of_bad.concat();
     let mut by_build: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     of_probe
@@ -143,6 +145,7 @@ pub fn weigh(n: usize, probes: &[Probe]) -> Option<Weight> {
     // a rate, and one and a half times.
     squares += 0.75 * of_control.iter().map(|value| value.powi(2)).sum::<f64>();
     freedom += of_control.len() as f64;
+    // Blocks that happen to agree must not promise more than their own turns allow.
     let noises: Vec<f64> = probes
         .iter()
         .flat_map(|probe| &probe.blocks)

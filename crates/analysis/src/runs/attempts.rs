@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::engines::ENGINES;
 use plimsoll_core::plan::{Operation, Step};
 use plimsoll_core::record::OperationRecord;
 use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, Leakage, STEAL_LIMIT};
@@ -13,9 +12,9 @@ use plimsoll_store::{
 };
 
 use crate::metrics::measure::measure;
-use crate::metrics::value::Measure;
-use crate::metrics::{self, Metric};
+use crate::metrics::{self, Measure, Metric};
 use crate::runs::status::Status;
+use crate::words::brief::telling_line;
 
 /// A step of one attempt at one trial.
 pub(crate) struct Run<'a> {
@@ -271,32 +270,6 @@ fn is_hang(reason: &str) -> bool {
     reason.starts_with("hung")
 }
 
-/// The line of a log's end that tells most: the last one with an error, else the last one that says
-/// anything.
-pub(crate) fn telling_line(log: &str) -> Option<&str> {
-    // What the C library and the kernel write, whichever server dies.
-    const OF_ALL: [&str; 5] = [
-        "Assertion",
-        "assertion",
-        "Out of memory",
-        "out of memory",
-        "No space left",
-    ];
-    let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
-    let is_idle = |line: &str| ENGINES.iter().any(|facts| has(line, facts.log.idle));
-    let is_error =
-        |line: &str| has(line, &OF_ALL) || ENGINES.iter().any(|facts| has(line, facts.log.errors));
-    let mut lines = log
-        .lines()
-        .rev()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !is_idle(line));
-    lines
-        .clone()
-        .find(|line| is_error(line))
-        .or_else(|| lines.next())
-}
-
 /// How an attempt ended that did not go through.
 struct Ending<'a> {
     done: BTreeMap<&'a str, &'a StepDone>,
@@ -388,6 +361,7 @@ fn runs_of_attempt<'a>(
     is_running: bool,
 ) -> Vec<Run<'a>> {
     let ending = Ending::of(record);
+    // Once a step did not finish, the steps after it have that as their reason.
     let mut cause: Option<String> = None;
     let mut runs = Vec::new();
     for step in steps {
@@ -447,6 +421,7 @@ fn runs_of_attempt<'a>(
         run.block = block;
         run.attempt = record.attempt;
         run.is_used = is_used;
+        // An attempt that was replaced is listed for what it did, not for what it left out.
         if is_used || run.status != Status::Missing {
             runs.push(run);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::metrics::value::Measure;
+use crate::metrics::Measure;
 use crate::runs::attempts::Run;
 use crate::runs::events::{EventRow, event_row};
 use crate::runs::status::Status;

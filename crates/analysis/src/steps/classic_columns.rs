@@ -8,7 +8,7 @@ use crate::runs::status::Status;
 use crate::steps::classic_table::ClassicCell;
 use crate::steps::outcome::Outcome;
 use crate::steps::step_view::StepView;
-use crate::words::reasons::brief;
+use crate::words::brief::brief;
 
 pub(crate) fn cell(outcome: &Outcome, number: Option<String>, class: Class) -> ClassicCell {
     ClassicCell {

@@ -233,6 +233,7 @@ pub(crate) fn test_tables(steps: &[&StepView]) -> Vec<TestTable> {
     if steps.is_empty() {
         return Vec::new();
     }
+    // Campaigns of sysbench and of a workload file may be shown together: captions fit both.
     let words = Words::of(&steps);
     let mut tables = Vec::new();
     if steps[0].outcomes.len() > 1 {

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use plimsoll_core::plan::Step;
 use plimsoll_core::record::TableCheck;
 
-use crate::metrics::Metric;
 use crate::metrics::measure::classic_rate;
-use crate::metrics::value::{Measure, Value, median_over_blocks};
+use crate::metrics::value::{Value, median_over_blocks};
+use crate::metrics::{Measure, Metric};
 use crate::runs::attempts::{Run, drain_after};
 use crate::runs::cell_runs::CellRuns;
 use crate::runs::results::{OperationCount, sum_operations};

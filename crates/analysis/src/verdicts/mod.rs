@@ -1,7 +1,12 @@
 //! What differs from the base, by how much, how sure, and why.
 //!
 //! ```text
-//! runs -> pairs -> estimates -> control, family -> verdicts -> words
+//! pairs      log ratios of a cell and the base, taken at nearly the same time
+//! estimate   one ratio with its interval, from pairs
+//! control    the base against itself; spreads: what two starts of one build differ by
+//! judge      the family of a campaign's estimates -> a verdict each
+//! changes    per-operation numbers that moved -> rules: what that usually means
+//! lines      all of it in words
 //! ```
 
 mod changes;

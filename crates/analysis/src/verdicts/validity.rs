@@ -37,7 +37,7 @@ fn trouble(who: &str, cell: &CellRuns<'_>, step: &str) -> Option<String> {
             String::new()
         };
         let reason = first.reason.as_ref().map_or(String::new(), |reason| {
-            format!(": {}", crate::words::reasons::brief(reason).0)
+            format!(": {}", crate::words::brief::brief(reason).0)
         });
         Some(format!("{who} {what}{blocks}{reason}"))
     })

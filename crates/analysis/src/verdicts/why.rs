@@ -100,16 +100,20 @@ pub fn explain(
             .abs()
             .total_cmp(&b.gain().unwrap_or(0.0).abs())
     });
+    // The view was made against the campaign's base. A cell of another group has a base of its own,
+    // and only a view against that one has its numbers.
     if let Some(of_group) = largest.filter(|finding| finding.base != 0) {
         let [base, cell] =
             [of_group.base, of_group.cell].map(|cell| Some(view.cells[cell].label.as_str()));
         return explain(campaign, stored, step, base, cell);
     }
+    // Without findings, such as in a step that failed everywhere, the first cell next to the base.
     let cell = largest.map_or(1, |finding| finding.cell);
     let cost = of_step
         .iter()
         .copied()
         .find(|finding| finding.cell == cell && !finding.is_throughput && is_shown(finding));
+    // A throughput that differs is the news; what it costs is then part of its explanation.
     let cost = cost.filter(|_| !largest.is_some_and(is_shown)).cloned();
     let (Some(of_base), Some(of_cell)) = (
         runs(campaign, &view.cells[0].label),

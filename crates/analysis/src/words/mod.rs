@@ -1,5 +1,6 @@
 //! Numbers in words: the notes and reasons that accompany them.
 
+pub mod brief;
 pub(crate) mod cell_notes;
 pub(crate) mod describe;
 pub(crate) mod notes;
@@ -8,3 +9,4 @@ pub(crate) mod rocksdb_notes;
 pub(crate) mod settling;
 pub(crate) mod starved;
 pub mod waiting;
+mod waiting_note;

@@ -13,7 +13,7 @@ use crate::steps::step_view::StepView;
 use crate::verdicts::Basis;
 use crate::view::View;
 use crate::words::rocksdb_notes::rocksdb_notes;
-use crate::words::waiting;
+use crate::words::waiting_note::waiting_note;
 
 /// So begins the origin of a cell whose server is not ours.
 const GIVEN: &str = "external server ";
@@ -33,7 +33,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
         notes.push(ONE_CELL.to_owned());
     }
     notes.extend(closed_loops(view));
-    notes.extend(waiting::note(view));
+    notes.extend(waiting_note(view));
     notes.extend(external_servers(view));
     notes.extend(incomparable_builds(view));
     notes.extend(other_machines(view));

@@ -4,9 +4,9 @@ use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, STEAL_LIMIT};
 
 use crate::cells::cell_info::CellInfo;
 use crate::metrics::{self, Metric};
-use crate::runs::attempts::telling_line;
 use crate::runs::status::Status;
 use crate::steps::step_view::StepView;
+use crate::words::brief::brief;
 
 /// Why steps of a cell are not ok.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,18 +70,6 @@ fn reasons_of_cell(cell: usize, steps: &[StepView], is_in_turns: bool) -> Vec<Re
         reasons.push(disturbed(cell, &suspects));
     }
     reasons
-}
-
-/// The first line of a message and, of the lines that follow, the one that tells most; then those
-/// lines.
-pub fn brief(text: &str) -> (String, Option<String>) {
-    let Some((first, rest)) = text.trim().split_once('\n') else {
-        return (text.trim().to_owned(), None);
-    };
-    let first = first.trim_end();
-    let join = if first.ends_with(':') { " " } else { "; " };
-    let line = telling_line(rest).map_or(String::new(), |line| format!("{join}{line}"));
-    (format!("{first}{line}"), Some(rest.to_owned()))
 }
 
 /// The range of what the witnesses saw.

@@ -62,6 +62,7 @@ fn rate_tables(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
         .iter()
         .map(|cell| imported.cells[*cell].original.as_str())
         .collect();
+    // What the originals printed, not the clean number: their ratios are of printed numbers.
     let rates = |step: usize| -> Vec<Option<f64>> {
         cells
             .iter()

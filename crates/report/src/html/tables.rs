@@ -5,8 +5,8 @@ use plimsoll_analysis::metrics::{CPUPQ, Direction, Metric};
 
 use super::numbers::{decimal, group};
 use plimsoll_analysis::classic::Class;
+use plimsoll_analysis::metrics::Measure;
 use plimsoll_analysis::metrics::ratio::{divide, divide_measures};
-use plimsoll_analysis::metrics::value::Measure;
 use plimsoll_analysis::view::{CellInfo, ClassicCell, Status, View};
 
 /// A table that scrolls sideways on its own when the window is narrow.
