@@ -29,7 +29,7 @@ pub enum HistogramError {
     Bytes(String),
 }
 
-/// A histogram without values, with the bounds that all of ours have.
+/// A histogram without values, with the bounds that all histograms here have.
 pub fn empty<T: Counter>() -> Histogram<T> {
     Histogram::new_with_bounds(1, HIGHEST_NS, SIGNIFICANT_DIGITS).expect("the bounds are valid")
 }

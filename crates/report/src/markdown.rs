@@ -163,7 +163,7 @@ fn verdict_cells(view: &View, finding: &Finding) -> [String; 7] {
         _ => nothing(),
     };
     let word = finding.call.word();
-    // Where nothing was called, the reason for that says more than what moved.
+    // If nothing was called, the reason for that says more than what moved.
     let is_called = matches!(word, "regression" | "improvement" | "unusual");
     let why = if is_called && !finding.why.is_empty() {
         &finding.why

@@ -8,15 +8,16 @@
 //! | question | item |
 //! |---|---|
 //! | how large is it? | [`hodges_lehmann`], [`Interval`] |
-//! | could it be chance? | [`SignedRank`], [`sign_flip`], [`page_trend`]; without pairs [`mann_whitney`] |
-//! | how sure is the size? | [`signed_rank_interval`], [`bca`], [`clustered`]; without pairs [`median_ratio`] |
+//! | could it be chance? | [`SignedRank`], [`sign_flip`], [`page_trend`] |
+//! | how sure is the size? | [`signed_rank_interval`], [`bca`], [`clustered`] |
+//! | and both without pairs? | [`mann_whitney`], [`median_ratio`] |
 //! | with so many questions at once? | [`benjamini_hochberg`], [`holm`] |
 //! | is it the same? | [`Interval::is_within`] |
 //! | what is the verdict, and when? | [`Policy`], [`Verdict`], [`Looks`] |
 //! | how many blocks? | [`minimum_detectable_effect`], [`blocks_needed`], [`blocks_to_decide`] |
 //! | is one run unusual? | [`Spread`], [`Screen`] |
 //! | where in the series? | [`segment`], [`describe`], [`Bisection`] |
-//! | what do seconds tell? | [`effective_sample_size`], [`warm_up`] |
+//! | what do seconds say? | [`effective_sample_size`], [`warm_up`] |
 
 mod decisions;
 mod estimates;

@@ -199,7 +199,7 @@ impl<'a> Facts<'a> {
         let done = primary.ok as f64;
         match self.set {
             MetricSet::Statements => match self.scan_rows() {
-                // A scan is one statement: what it costs is told per thousand rows.
+                // A scan is one statement: its costs are per thousand rows.
                 Ok(rows) => Ok(done * rows / 1e3),
                 Err(_) => self.counted_statements(),
             },

@@ -41,7 +41,7 @@ pub struct StepView {
     pub description: String,
     /// Clients of the step, in the first cell that has it.
     pub clients: u32,
-    /// The benchmark that it is a step of; none of ours for imported steps.
+    /// The benchmark that it is a step of; `None` for imported steps.
     pub family: Option<Family>,
     /// The metrics it has.
     pub set: MetricSet,
@@ -70,7 +70,7 @@ pub struct StepView {
 }
 
 impl StepView {
-    /// A step of none of our benchmarks that has no results yet.
+    /// A step without results that belongs to no benchmark.
     pub(crate) fn bare(name: &str, rate: &'static Metric, operation: &'static str) -> Self {
         Self {
             name: name.to_owned(),
