@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::launch::build_options;
 use super::log::{self, Rejected};
 use crate::mysql::files::{Files, make_dir, write};
 use crate::mysql::options::ServerConfig;
@@ -136,6 +135,23 @@ impl Maker<'_> {
             .run(log, input, LIMIT)
             .map_err(|error| explain(self.build, self.version, log, &error))
     }
+}
+
+/// The options by which a build's server finds its own files.
+pub(super) fn build_options(build: &InstalledBuild) -> Vec<String> {
+    let mut options = vec![format!("--basedir={}", build.basedir.display())];
+    options.extend(as_root());
+    if let Some(share) = &build.share_dir {
+        options.push(format!("--lc-messages-dir={}", share.display()));
+        let charsets = share.join("charsets");
+        if charsets.is_dir() {
+            options.push(format!("--character-sets-dir={}", charsets.display()));
+        }
+    }
+    if let Some(plugins) = &build.plugin_dir {
+        options.push(format!("--plugin-dir={}", plugins.display()));
+    }
+    options
 }
 
 /// The option without which the server does not run for root.

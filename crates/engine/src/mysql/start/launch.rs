@@ -27,23 +27,6 @@ pub(in crate::mysql) struct Launched {
     pub opts: Opts,
 }
 
-/// The options by which a build's server finds its own files.
-pub(in crate::mysql) fn build_options(build: &InstalledBuild) -> Vec<String> {
-    let mut options = vec![format!("--basedir={}", build.basedir.display())];
-    options.extend(init::as_root());
-    if let Some(share) = &build.share_dir {
-        options.push(format!("--lc-messages-dir={}", share.display()));
-        let charsets = share.join("charsets");
-        if charsets.is_dir() {
-            options.push(format!("--character-sets-dir={}", charsets.display()));
-        }
-    }
-    if let Some(plugins) = &build.plugin_dir {
-        options.push(format!("--plugin-dir={}", plugins.display()));
-    }
-    options
-}
-
 /// Starts a server on a data directory that is made.
 pub(in crate::mysql) fn launch(
     build: &InstalledBuild,
@@ -112,7 +95,7 @@ fn launch_once(
         format!("--pid-file={}", files.pid.display()),
     ];
     // On the command line, so that they win over the option file.
-    arguments.extend(build_options(build));
+    arguments.extend(init::build_options(build));
     arguments.extend(listen);
     arguments.extend(build.server_options.iter().cloned());
     arguments.extend(storage_plugin(build, config));
