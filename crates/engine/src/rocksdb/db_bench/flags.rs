@@ -293,6 +293,17 @@ pub(super) fn setting_of<'a>(settings: &'a Settings, flag: &str) -> Option<&'a S
     settings.iter().find(gives).map(|(name, _)| name)
 }
 
+/// The level at which compression begins, if all levels below it have one codec.
+fn first_compressed_level(codecs: &str) -> Option<usize> {
+    let levels: Vec<&str> = codecs.split(':').collect();
+    let first = levels
+        .iter()
+        .take_while(|codec| **codec == "kNoCompression")
+        .count();
+    let is_one = levels[first..].windows(2).all(|pair| pair[0] == pair[1]);
+    is_one.then_some(first)
+}
+
 fn of_setting(name: &str, value: &str) -> Result<Vec<(String, String)>, EngineError> {
     let one = |flag: &str, value: &str| Ok(vec![(flag.to_owned(), value.to_owned())]);
     let refused = |why: &str| {
@@ -348,17 +359,9 @@ fn of_setting(name: &str, value: &str) -> Result<Vec<(String, String)>, EngineEr
     match plain {
         // Our configs have a codec per level; db_bench has one codec and the level it begins at.
         "compression_per_level" => {
-            let levels: Vec<&str> = value.split(':').collect();
-            let first = levels
-                .iter()
-                .take_while(|codec| **codec == "kNoCompression")
-                .count();
-            let is_one = levels[first..].windows(2).all(|pair| pair[0] == pair[1]);
-            if !is_one {
-                return Err(refused(
-                    "db_bench knows levels without a codec and below them one codec",
-                ));
-            }
+            let first = first_compressed_level(value).ok_or_else(|| {
+                refused("db_bench knows levels without a codec and below them one codec")
+            })?;
             one("min_level_to_compress", &first.to_string())
         }
         "filter_policy" => match value
