@@ -155,7 +155,7 @@ impl SizeSyntax {
         letters.next().is_none().then_some(1 << (10 * power))
     }
 
-    /// The bytes that a text stands for; `None` if it is no such size, or more than 2^64.
+    /// The bytes that a text stands for; `None` if it is not such a size, or more than 2^64.
     pub fn parse(self, text: &str) -> Option<u64> {
         let is_digit_or_letter = |c: char| c.is_ascii_alphanumeric();
         if self.is_strict && !text.chars().all(is_digit_or_letter) {

@@ -65,8 +65,8 @@ fn find(cell: &Cell, plan_dir: Option<&Path>) -> Result<(String, String), LabErr
         let text = shipped_config(engine, from).ok_or_else(|| {
             let (shipped, hint) = shipped_and_hint(from);
             LabError::Usage(format!(
-                "cell {}: [config.{}] from: there is no shipped config \"{from}\" for {engine}{hint}; \
-                shipped: {shipped}",
+                "cell {}: [config.{}] from: there is no shipped config \"{from}\" for \
+                {engine}{hint}; shipped: {shipped}",
                 cell.label, config.label,
             ))
         })?;
@@ -74,7 +74,8 @@ fn find(cell: &Cell, plan_dir: Option<&Path>) -> Result<(String, String), LabErr
     }
     let name = format!("{}.{}", config.label, engine.facts().config.ending);
     let path = folder.join(&name);
-    // A plan that ships with the program has no folder, and what lies in the current one is not its.
+    // A plan that ships with the program has no folder, and what lies in the current one is not
+    // its.
     if plan_dir.is_some() && path.is_file() {
         Ok((name, read(&path, &cell.label)?))
     } else if let Some(text) = shipped_config(engine, &config.label) {
