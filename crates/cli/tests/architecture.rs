@@ -287,6 +287,45 @@ fn commands_of_children_are_made_in_one_place() {
     );
 }
 
+/// The map is only worth reading if its places exist. A place is written from its crate or from the
+/// folder that a paragraph is about.
+#[test]
+fn places_on_the_map_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let map = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let files: Vec<String> = sources(&root.join("crates"))
+        .into_iter()
+        .map(|file| file.to_string_lossy().replace("/src/", "/"))
+        .collect();
+    let crates: Vec<&str> = ALLOWED.iter().map(|(name, _)| *name).collect();
+    let is_place = |text: &&str| {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c == '_' || c == '/' || c == '.';
+        let begins = text.split('/').next().unwrap_or_default();
+        text.contains('/')
+            && text.chars().all(is_plain)
+            && (text.ends_with(".rs") || crates.contains(&begins))
+    };
+    let exists = |place: &str| {
+        let inside = format!("/{place}");
+        let in_tests = |(name, _): &(&str, _)| root.join("crates").join(name).join(place).exists();
+        root.join(place).exists()
+            || root.join("crates").join(place).exists()
+            || ALLOWED.iter().any(in_tests)
+            || files
+                .iter()
+                .any(|file| file.ends_with(&inside) || file.contains(&format!("{inside}/")))
+            || (place.ends_with('/') && files.iter().any(|file| file.contains(&inside)))
+    };
+    let places: Vec<&str> = map.split('`').skip(1).step_by(2).filter(is_place).collect();
+    let missing: Vec<&str> = places
+        .iter()
+        .copied()
+        .filter(|place| !exists(place))
+        .collect();
+    assert!(places.len() > 20, "{places:?}");
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 /// The files of all crates that are shipped.
 fn sources(crates: &Path) -> Vec<std::path::PathBuf> {
     let entries = |dir: &Path| -> Vec<std::path::PathBuf> {
