@@ -45,9 +45,9 @@ servers:
 	sh tests/fetch-builds.sh "$${CARGO_TARGET_DIR:-target}/debug/plimsoll" tests/builds.txt
 
 # The program whose instructions per operation the tests count, optimised as a release is.
-client_cost := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/examples/client_cost
+client_cost := $(abspath $(or $(CARGO_TARGET_DIR),target))/release/plimsoll-client-cost
 client-cost:
-	cargo build --release --locked -p plimsoll-lab --example client_cost
+	cargo build --release --locked -p plimsoll-client-cost
 
 # The program as it is installed: target/dist/bin/plimsoll, and plimsoll.debug alongside it, from which backtraces take their
 # lines. Without that file they have names alone.
@@ -59,6 +59,9 @@ dist:
 	cd $(dist_dir)/bin && objcopy --strip-debug --add-gnu-debuglink=plimsoll.debug ../plimsoll plimsoll
 
 # Documentation examples first, so that the run closes on the summaries of the tests proper.
+# Most tests wait for servers and steps, not for a CPU.
+RUST_TEST_THREADS ?= $(shell expr 2 \* "$$(nproc)")
+test: export RUST_TEST_THREADS := $(RUST_TEST_THREADS)
 test: export PLIMSOLL_CLIENT_COST := $(client_cost)
 test: deps lint servers client-cost
 	sh tests/check-skips-test.sh

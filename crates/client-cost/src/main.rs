@@ -1,12 +1,13 @@
 //! What the client costs beside what the server costs, on a server that is started for it.
 //!
-//!     client_cost select BUILD CONNECTIONS OPERATIONS    a prepared point select: one line of JSON
-//!     client_cost bare BUILD CONNECTIONS OPERATIONS the same without readings of the machine, for
-//!     an instrumented process client_cost peers BUILD... beside sysbench, pgbench and a raw loop
-//!     in C: tables
+//! ```text
+//! plimsoll-client-cost select BUILD CONNECTIONS OPERATIONS   a prepared point select, as JSON
+//! plimsoll-client-cost bare BUILD CONNECTIONS OPERATIONS     without readings of the machine
+//! plimsoll-client-cost peers BUILD...                        tables with sysbench, pgbench and C
+//! ```
 //!
-//! BUILD is the beginning of a build's name in the cache. `make bench-peers` runs the last;
-//! `tests/client_cost.rs` the second.
+//! BUILD is the beginning of a build's name in the cache. `make bench-peers` runs the last,
+//! `tests/client_cost.rs` the other two: `bare` under callgrind.
 
 mod insert;
 mod instructions;
@@ -59,8 +60,8 @@ fn main() -> Result<(), Failed> {
         }
         _ => {
             return Err(
-                "write: client_cost select|bare BUILD CONNECTIONS OPERATIONS, or client_cost peers \
-                BUILD..."
+                "usage: plimsoll-client-cost select|bare BUILD CONNECTIONS OPERATIONS, or \
+                plimsoll-client-cost peers BUILD..."
                     .into(),
             );
         }
