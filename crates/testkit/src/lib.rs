@@ -1,10 +1,11 @@
 //! Fakes for tests: a clock that jumps, a worker that stalls and fails on command; builds of real
-//! servers, archives of published results; the way tests are skipped.
+//! servers, archives of published results; scripts; the way tests are skipped.
 
 mod archives;
 mod builds;
 mod clock;
 mod histogram;
+mod script;
 mod skip;
 mod worker;
 
@@ -12,5 +13,6 @@ pub use archives::archive;
 pub use builds::{CachedBuild, build_record, builds_dir, cached_build, is_root};
 pub use clock::{ClockPerThread, FakeClock};
 pub use histogram::histogram_count;
+pub use script::write_script;
 pub use skip::skip;
 pub use worker::ScriptedWorker;

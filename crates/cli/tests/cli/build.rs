@@ -2,11 +2,10 @@
 //! of your own.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use plimsoll_testkit::{cached_build, skip};
+use plimsoll_testkit::{cached_build, skip, write_script};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -21,14 +20,8 @@ echo x > package/server/data/mysql/ibdata1
 tar czf mysql-server.tgz package
 "#;
 
-fn script(path: &Path, body: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, format!("#!/bin/sh\n{body}\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 fn with_npm(place: &Place, npm: &str, arguments: &[&str]) -> Command {
-    script(&place.path("clients/npm"), npm);
+    write_script(&place.path("clients/npm"), npm);
     let path = format!(
         "{}:{}",
         place.path("clients").display(),
@@ -303,11 +296,11 @@ fn ctrl_c_ends_the_client_and_leaves_nothing() {
 #[test]
 fn a_build_of_ones_own_has_a_label() {
     let place = Place::new();
-    script(
+    write_script(
         &place.path("my/bin/postgres"),
         "echo 'postgres (PostgreSQL) 18devel'",
     );
-    script(&place.path("my/bin/initdb"), "true");
+    write_script(&place.path("my/bin/initdb"), "true");
     let added = build(&place, &["add", "--basedir", "my", "--label", "pg18_o3"]);
     assert_eq!(added.status.code(), Some(0), "{}", text(&added.stderr));
     assert!(text(&added.stdout).starts_with("postgres+pg18_o3  18devel  "));
@@ -336,7 +329,7 @@ fn installed_rocksdb(place: &Place, library: &Path) {
     fs::create_dir_all(place.path("own/lib")).unwrap();
     fs::copy(library, place.path("own/lib/librocksdb.so.8.9.1")).unwrap();
     std::os::unix::fs::symlink("librocksdb.so.8.9.1", place.path("own/lib/librocksdb.so")).unwrap();
-    script(&place.path("own/bin/db_bench"), "exit 0");
+    write_script(&place.path("own/bin/db_bench"), "exit 0");
 }
 
 /// The library of RocksDB 8.9.1 in the cache.
@@ -443,7 +436,7 @@ fn a_rocksdb_of_ones_own_is_tried_and_known_by_its_label() {
 #[test]
 fn what_is_no_rocksdb_is_refused_with_its_reason_and_leaves_nothing() {
     let place = Place::new();
-    script(&place.path("db_bench"), "exit 0");
+    write_script(&place.path("db_bench"), "exit 0");
     fs::write(place.path("librocksdb.so"), "not a library").unwrap();
     let libc = "/lib/x86_64-linux-gnu/libc.so.6";
     for (given, exit_code, wanted) in [

@@ -2,10 +2,11 @@
 //! is not theirs.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use plimsoll_testkit::write_script;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -267,9 +268,8 @@ fn pipes_in_place_of_files_hang_nobody() {
 
 /// Client of packages that says what it was given.
 fn fake_client(dir: &Path, name: &str, told: &Path) {
-    let script = format!("#!/bin/sh\n/usr/bin/env >> {}\nexit 1\n", told.display());
-    fs::write(dir.join(name), script).unwrap();
-    fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    let script = format!("/usr/bin/env >> {}\nexit 1", told.display());
+    write_script(&dir.join(name), &script);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_core::plan::{in_turns, results};
 use plimsoll_host::{Proc, tree_pids};
 use plimsoll_store::{CampaignRecord, Store};
-use plimsoll_testkit::{CachedBuild, cached_build};
+use plimsoll_testkit::{CachedBuild, cached_build, write_script};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Place, text, wait, wait_until};
@@ -229,14 +229,13 @@ fn what_a_writing_step_left_is_done_before_the_next_first_turn() {
     let script = place.path("with-debt.sh");
     let root = place.dir.path().display();
     let debt = format!(
-        "#!/bin/sh\n(trap 'test -n \"$works\" && echo stopped >> {root}/stopped' CONT\n\
+        "(trap 'test -n \"$works\" && echo stopped >> {root}/stopped' CONT\n\
          until grep -qs '\"event\":\"step_done\",\"step\":\"update-nonindex\"' \
         {root}/plimsoll-runs/*-confirm/trials/*/events.jsonl; do sleep 0.05; done\n\
          works=yes; i=0; while [ $i -lt 1500000 ]; do i=$((i+1)); done; works=; echo done >> \
-        {root}/done\n) </dev/null >/dev/null 2>&1 &\nexec \"$@\"\n"
+        {root}/done\n) </dev/null >/dev/null 2>&1 &\nexec \"$@\""
     );
-    fs::write(&script, debt).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    write_script(&script, &debt);
     for file in ["stopped", "done"] {
         fs::write(place.path(file), "").unwrap();
         fs::set_permissions(place.path(file), fs::Permissions::from_mode(0o666)).unwrap();

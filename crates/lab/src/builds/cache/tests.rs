@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use plimsoll_testkit::write_script;
 use zip::write::SimpleFileOptions;
 
 use super::*;
@@ -547,16 +548,10 @@ fn own_build(dir: &Path) -> PathBuf {
         fs::create_dir_all(basedir.join(folder)).unwrap();
     }
     fs::write(basedir.join("share/english/errmsg.sys"), "").unwrap();
-    fs::write(
-        basedir.join("bin/mysqld"),
-        "#!/bin/sh\necho 'x  Ver 8.0.35 for Linux'\n",
-    )
-    .unwrap();
-    fs::set_permissions(
-        basedir.join("bin/mysqld"),
-        fs::Permissions::from_mode(0o755),
-    )
-    .unwrap();
+    write_script(
+        &basedir.join("bin/mysqld"),
+        "echo 'x  Ver 8.0.35 for Linux'",
+    );
     basedir
 }
 

@@ -253,21 +253,15 @@ fn lacks(basedir: &Path, file: &str) -> BuildError {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use plimsoll_testkit::write_script;
 
     use super::*;
-
-    fn script(path: &Path, text: &str) {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
 
     /// A folder with these programs (path, what it prints) and files.
     fn tree(programs: &[(&str, &str)], files: &[&str]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (path, prints) in programs {
-            script(
+            write_script(
                 &dir.path().join(path),
                 &format!("cat <<'END'\n{prints}\nEND"),
             );
@@ -462,7 +456,7 @@ mod tests {
     #[test]
     fn a_server_that_does_not_run_is_an_error_with_its_words() {
         let dir = tempfile::tempdir().unwrap();
-        script(
+        write_script(
             &dir.path().join("bin/mysqld"),
             "echo libaio.so.1: cannot open shared object file >&2; exit 127",
         );
