@@ -174,84 +174,13 @@ impl Peer {
             .to_string();
         let mut command = Command::new(&self.program);
         match self.kind {
-            Kind::RawLoop => {
-                command
-                    .arg(if target.is_postgres() {
-                        "postgres"
-                    } else {
-                        "mysql"
-                    })
-                    .arg(&socket);
-                command.args([target.user(), DATABASE, &connections.to_string()]);
-                match limit {
-                    Limit::Seconds(seconds) => {
-                        command.args([seconds.to_string(), ROWS.to_string()])
-                    }
-                    Limit::Operations(all) => command.args([
-                        "0".to_owned(),
-                        ROWS.to_string(),
-                        (all / u64::from(connections)).to_string(),
-                    ]),
-                };
-            }
+            Kind::RawLoop => for_raw_loop(&mut command, target, &socket, connections, limit),
             Kind::Sysbench => {
-                command.args([
-                    "oltp_point_select",
-                    "--tables=1",
-                    "--rand-type=uniform",
-                    "--skip-trx",
-                    "--db-ps-mode=auto",
-                ]);
-                command
-                    .arg(format!("--table-size={ROWS}"))
-                    .arg(format!("--threads={connections}"));
-                if target.is_postgres() {
-                    command
-                        .args(["--db-driver=pgsql", "--pgsql-port=5432"])
-                        .arg(format!("--pgsql-host={folder}"));
-                    command
-                        .arg(format!("--pgsql-user={}", target.user()))
-                        .arg(format!("--pgsql-db={DATABASE}"));
-                } else {
-                    command
-                        .arg("--db-driver=mysql")
-                        .arg(format!("--mysql-socket={}", socket.display()));
-                    command
-                        .arg(format!("--mysql-user={}", target.user()))
-                        .arg(format!("--mysql-db={DATABASE}"));
-                }
-                match limit {
-                    Limit::Seconds(seconds) => command.arg(format!("--time={seconds}")),
-                    Limit::Operations(all) => {
-                        command.arg("--time=0").arg(format!("--events={all}"))
-                    }
-                };
-                command.arg("run");
+                for_sysbench(&mut command, target, &socket, &folder, connections, limit)
             }
             Kind::Pgbench => {
-                let connections_text = connections.to_string();
-                command.args([
-                    "-n",
-                    "-M",
-                    "prepared",
-                    "-p",
-                    "5432",
-                    "-h",
-                    &folder,
-                    "-U",
-                    target.user(),
-                ]);
-                command
-                    .args(["-c", &connections_text, "-j", &connections_text])
-                    .arg("-f")
-                    .arg(&self.script);
-                match limit {
-                    Limit::Seconds(seconds) => command.args(["-T".to_owned(), seconds.to_string()]),
-                    Limit::Operations(all) => {
-                        command.args(["-t".to_owned(), (all / u64::from(connections)).to_string()])
-                    }
-                };
-                command.arg(DATABASE);
+                command.arg("-f").arg(&self.script);
+                for_pgbench(&mut command, target, &folder, connections, limit);
             }
         }
         Ok(command)
@@ -268,6 +197,90 @@ impl Peer {
             usage,
         })
     }
+}
+
+/// The arguments of the loop in C.
+fn for_raw_loop(
+    command: &mut Command,
+    target: &Target,
+    socket: &Path,
+    connections: u32,
+    limit: Limit,
+) {
+    let protocol = if target.is_postgres() {
+        "postgres"
+    } else {
+        "mysql"
+    };
+    command.arg(protocol).arg(socket);
+    command.args([target.user(), DATABASE, &connections.to_string()]);
+    let (seconds, operations) = match limit {
+        Limit::Seconds(seconds) => (seconds.to_string(), None),
+        Limit::Operations(all) => ("0".to_owned(), Some(all / u64::from(connections))),
+    };
+    command.args([seconds, ROWS.to_string()]);
+    command.args(operations.map(|operations| operations.to_string()));
+}
+
+fn for_sysbench(
+    command: &mut Command,
+    target: &Target,
+    socket: &Path,
+    folder: &str,
+    connections: u32,
+    limit: Limit,
+) {
+    command.args([
+        "oltp_point_select",
+        "--tables=1",
+        "--rand-type=uniform",
+        "--skip-trx",
+        "--db-ps-mode=auto",
+    ]);
+    command.args([
+        format!("--table-size={ROWS}"),
+        format!("--threads={connections}"),
+    ]);
+    if target.is_postgres() {
+        command.args(["--db-driver=pgsql", "--pgsql-port=5432"]);
+        command.args([
+            format!("--pgsql-host={folder}"),
+            format!("--pgsql-user={}", target.user()),
+            format!("--pgsql-db={DATABASE}"),
+        ]);
+    } else {
+        command.args([
+            "--db-driver=mysql".to_owned(),
+            format!("--mysql-socket={}", socket.display()),
+            format!("--mysql-user={}", target.user()),
+            format!("--mysql-db={DATABASE}"),
+        ]);
+    }
+    match limit {
+        Limit::Seconds(seconds) => command.arg(format!("--time={seconds}")),
+        Limit::Operations(all) => command.arg("--time=0").arg(format!("--events={all}")),
+    };
+    command.arg("run");
+}
+
+fn for_pgbench(
+    command: &mut Command,
+    target: &Target,
+    folder: &str,
+    connections: u32,
+    limit: Limit,
+) {
+    let connections_text = connections.to_string();
+    command.args(["-n", "-M", "prepared", "-p", "5432", "-h", folder]);
+    command.args(["-U", target.user()]);
+    command.args(["-c", &connections_text, "-j", &connections_text]);
+    match limit {
+        Limit::Seconds(seconds) => command.args(["-T".to_owned(), seconds.to_string()]),
+        Limit::Operations(all) => {
+            command.args(["-t".to_owned(), (all / u64::from(connections)).to_string()])
+        }
+    };
+    command.arg(DATABASE);
 }
 
 impl Cost {
