@@ -15,6 +15,7 @@ mod sysbench_support;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use plimsoll_core::engines::EngineName;
 use plimsoll_core::plan::{Plan, SysbenchWork, TestKind, Work, Workload};
@@ -72,8 +73,30 @@ fn version_num(server: &SharedServer) -> u32 {
 }
 
 /// Statements that read, write, and begin or end transactions, as the server has counted them so
-/// far.
+/// far. MySQL takes a session off its list before it adds the session's counts to the totals, so
+/// totals are read until three readings agree.
 fn counted(server: &SharedServer) -> [i64; 3] {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let readings = if engine_of(server) == EngineName::Mysql {
+        3
+    } else {
+        1
+    };
+    let (mut last, mut agreed) = (counted_now(server), 1);
+    while agreed < readings {
+        assert!(
+            Instant::now() < deadline,
+            "counters do not settle: {last:?}"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+        let now = counted_now(server);
+        agreed = if now == last { agreed + 1 } else { 1 };
+        last = now;
+    }
+    last
+}
+
+fn counted_now(server: &SharedServer) -> [i64; 3] {
     if engine_of(server) == EngineName::Mysql {
         let counters = server.counters().unwrap();
         let sum = |names: &[&str]| names.iter().map(|name| counters[*name]).sum();
