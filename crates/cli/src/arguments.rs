@@ -266,7 +266,7 @@ pub struct Confirm {
 #[command(after_help = "\
 Examples:
   # Among the cells of the newest campaign
-  plimsoll bisect --good mysql@5.6.24 --bad mysql@9.7.4 --step qp100
+  plimsoll bisect --good mysql@5.6.24 --bad mysql@9.7 --step qp100
   # Among these builds, with a plan of your own
   plimsoll bisect --good postgres@12 --bad postgres@18 --step point-query \\
     --plan plans/my.toml --builds postgres@12,postgres@14,postgres@16,postgres@18

@@ -38,7 +38,7 @@ impl From<Result<f64, String>> for Reading {
 }
 
 /// One line per reading: the variant, the name in stored files, the unit, the source, the meaning.
-/// `docs/formats.md` has the same table; a test compares them.
+/// `docs/formats/events.md` has the same table; a test compares them.
 macro_rules! host_readings {
     ($($variant:ident $name:literal, $unit:literal, $source:literal, $meaning:literal;)*) => {
         /// A reading that a step can have of its host.

@@ -41,7 +41,8 @@ pub(crate) fn basis(campaign: &CampaignHeader) -> Basis {
     }
 }
 
-/// The pairs of a metric. `cpu` asks for CPU per operation where turns are read.
+/// The pairs of a metric. `is_rate` asks for throughput if turns are read, else for CPU per
+/// operation.
 pub(crate) fn pairs(
     basis: Basis,
     base: &CellRuns<'_>,
