@@ -33,16 +33,17 @@ pub struct Places {
         long,
         global = true,
         value_name = "DIR",
+        help_heading = "Folders",
         default_value = "plimsoll-runs"
     )]
     pub store: PathBuf,
     /// Folder for data directories; must be new, empty or made by Plimsoll
     /// [default: plimsoll/data in the user's cache folder, for root in /var/cache]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Folders")]
     pub data: Option<PathBuf>,
     /// Folder that holds the builds of engines
     /// [default: plimsoll/builds in the user's cache folder, for root in /var/cache]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Folders")]
     pub cache: Option<PathBuf>,
 }
 

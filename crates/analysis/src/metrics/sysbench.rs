@@ -72,7 +72,7 @@ metric_set! {
     P95_SERVICE_US = "p95_service_us", "us", Lower, 0,
         "histogram of done - sent",
         "load loop",
-        "95th percentile of service time, the one that sysbench tells",
+        "95th percentile of service time, the one that sysbench reports",
         Quantile(Service, 0.95);
     P99_SERVICE_US;
     P999_SERVICE_US;

@@ -1,8 +1,8 @@
 //! Waiting that service times do not have: of callers that were refused or had no connection, until
 //! the try that succeeded.
 
-/// Less is not reported. No share: a caller that waits for half a minute is nothing in the time of
-/// a thousand, and yet the longest by far.
+/// Less is not reported. No share: one caller's half minute is negligible in the
+/// total of a thousand callers, yet it is by far the longest wait.
 const LEAST_TOLD_S: f64 = 0.05;
 
 /// The seconds, where they are worth a word.

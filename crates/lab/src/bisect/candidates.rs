@@ -476,7 +476,7 @@ fn ends(
         found.ok_or_else(|| {
             let hint = plimsoll_core::suggest::hint(wanted, names.iter().map(String::as_str));
             LabError::Usage(format!(
-                "{what} {wanted} is not one of the builds{hint}; they are {}",
+                "{what} {wanted} is not one of the builds or cells{hint}; they are {}",
                 names.join(", ")
             ))
         })

@@ -176,7 +176,7 @@ fn undecided(weight: Option<&Weight>, probes: usize) -> String {
             weight.blocks
         ),
         Some(_) => format!(
-            "no build is the first bad one with 95 % {after}; allow more with --probes, and go on \
+            "no build is the first bad one with a probability of 95 % {after}; allow more with --probes, and go on \
             with --resume"
         ),
     }
