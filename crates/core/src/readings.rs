@@ -115,6 +115,22 @@ host_readings! {
     ServerCpu "server_cpu_s", "s", "process clocks, /proc/PID/stat",
         "CPU time of the server's process trees, children that ended included; unavailable with an \
          embedded engine or an external server";
+    ServerVoluntarySwitches "server_voluntary_switches", "switches", "/proc/PID/task/TID/status",
+        "voluntary context switches of the server's threads; of threads that ended before the last \
+         look nothing is known. With an embedded engine those of the trial's process, from \
+         getrusage";
+    ServerInvoluntarySwitches "server_involuntary_switches", "switches",
+        "/proc/PID/task/TID/status",
+        "the same of involuntary context switches";
+    ServerReadCalls "server_read_calls", "calls", "/proc/PID/io",
+        "system calls that read, of the server's process trees, children that ended included; with \
+         an embedded engine those of the trial's process";
+    ServerWriteCalls "server_write_calls", "calls", "/proc/PID/io",
+        "the same of system calls that write";
+    ServerReadBytes "server_read_bytes", "bytes", "/proc/PID/io",
+        "bytes that the same processes had fetched from storage";
+    ServerWriteBytes "server_write_bytes", "bytes", "/proc/PID/io",
+        "bytes that the same processes sent to storage, at once or through the page cache";
     ProcessCpu "process_cpu_s", "s", "process clock; of db_bench getrusage",
         "CPU time of the one process that holds client and embedded engine; unavailable with a \
          server";
@@ -150,6 +166,16 @@ impl HostReading {
         Self::DiskWrites,
         Self::DiskWriteBytes,
         Self::DataDir,
+    ];
+
+    /// What the server's processes did besides using the CPU. An external server has none here.
+    pub const OF_SERVER_PROCESSES: [Self; 6] = [
+        Self::ServerVoluntarySwitches,
+        Self::ServerInvoluntarySwitches,
+        Self::ServerReadCalls,
+        Self::ServerWriteCalls,
+        Self::ServerReadBytes,
+        Self::ServerWriteBytes,
     ];
 }
 

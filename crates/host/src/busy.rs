@@ -1,19 +1,53 @@
-//! CPU that all tasks of the machine have used, in nanoseconds.
+//! CPU of the whole machine: what its tasks have used, and what was stolen from it.
 
-use crate::parse::parse_stat;
+use crate::parse::{HostCpu, parse_stat};
+use crate::proc::KeptFile;
 use crate::processes::tick_ns;
 use crate::{Answer, Proc};
 
-/// The run time of all tasks on all CPUs since boot, in nanoseconds: from `/proc/schedstat`, or,
-/// where the kernel keeps none, in ticks of 10 ms from `/proc/stat`. Ticks say nothing about a
-/// single turn, and much about a hundred of them.
-///
-/// # Errors
-/// Where neither can be read.
-pub fn busy_ns(proc_: &Proc) -> Answer<u64> {
-    match proc_.read("schedstat") {
-        Ok(text) => parse(&text),
-        Err(_) => Ok(parse_stat(&proc_.read("stat")?)?.busy() * tick_ns()),
+/// Reads the machine's CPU again and again, from files that stay open.
+#[derive(Debug)]
+pub struct MachineClocks {
+    schedstat: KeptFile,
+    stat: KeptFile,
+}
+
+/// CPU of the whole machine since boot, in nanoseconds, or why it is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineCpu {
+    /// The run time of all tasks on all CPUs.
+    pub busy_ns: Result<u64, String>,
+    /// What the hypervisor gave to other guests, over all CPUs: in ticks of 10 ms.
+    pub stolen_ns: Result<u64, String>,
+}
+
+impl MachineClocks {
+    /// Those of this tree.
+    pub fn of(proc_: &Proc) -> Self {
+        Self {
+            schedstat: proc_.keep("schedstat"),
+            stat: proc_.keep("stat"),
+        }
+    }
+
+    /// Both as they are now. Run times are from `/proc/schedstat`, or, where the kernel keeps none,
+    /// in ticks of 10 ms from `/proc/stat`, which is read once for both. Ticks say nothing about a
+    /// single turn, and much about a hundred of them.
+    pub fn read(&mut self) -> MachineCpu {
+        let ticks = self.stat.read().and_then(|text| parse_stat(&text));
+        let in_ns = |ticks: u64| ticks.saturating_mul(tick_ns());
+        let busy_ns = match self.schedstat.read() {
+            Ok(text) => parse(&text),
+            Err(_) => ticks
+                .as_ref()
+                .map(HostCpu::busy)
+                .map(in_ns)
+                .map_err(String::clone),
+        };
+        MachineCpu {
+            busy_ns,
+            stolen_ns: ticks.map(|ticks| in_ns(ticks.steal)),
+        }
     }
 }
 
@@ -36,18 +70,43 @@ mod tests {
     #[test]
     fn without_run_times_ticks_are_counted() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(
-            dir.path().join("stat"),
-            "cpu  100 10 50 900 40 3 2 7 0 0\ncpu0 100 10 50 900 40 3 2 7 0 0\nctxt 5\n",
-        )
-        .unwrap();
-        assert_eq!(busy_ns(&Proc::at(dir.path())), Ok(165 * tick_ns()));
+        let stat = "cpu  100 10 50 900 40 3 2 7 0 0\ncpu0 100 10 50 900 40 3 2 7 0 0\nctxt 5\n";
+        std::fs::write(dir.path().join("stat"), stat).unwrap();
+        let proc = Proc::at(dir.path());
+        let mut clocks = MachineClocks::of(&proc);
+        let stolen_ns = Ok(7 * tick_ns());
+        assert_eq!(
+            clocks.read(),
+            MachineCpu {
+                busy_ns: Ok(165 * tick_ns()),
+                stolen_ns: stolen_ns.clone()
+            }
+        );
         std::fs::write(
             dir.path().join("schedstat"),
             "version 15\ncpu0 0 0 0 0 0 0 1000 20 3\n",
         )
         .unwrap();
-        assert_eq!(busy_ns(&Proc::at(dir.path())), Ok(1000));
+        let mut clocks = MachineClocks::of(&proc);
+        assert_eq!(
+            clocks.read(),
+            MachineCpu {
+                busy_ns: Ok(1000),
+                stolen_ns
+            }
+        );
+        // Read afresh each time.
+        std::fs::write(dir.path().join("stat"), stat.replace(" 7 ", " 9 ")).unwrap();
+        assert_eq!(clocks.read().stolen_ns, Ok(9 * tick_ns()));
+    }
+
+    #[test]
+    fn a_machine_that_shows_nothing_has_reasons() {
+        let dir = tempfile::tempdir().unwrap();
+        let cpu = MachineClocks::of(&Proc::at(dir.path())).read();
+        for answer in [cpu.busy_ns, cpu.stolen_ns] {
+            assert!(answer.unwrap_err().contains("/proc/stat"));
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::parse::{DiskCounters, Mount, parse_diskstats, parse_mountinfo};
 use crate::proc::KeptFile;
 use crate::space::nearest_existing;
+use crate::sys::Sys;
 use crate::{Answer, Proc};
 
 /// The filesystem a path is on.
@@ -125,9 +126,86 @@ impl Disk {
     }
 }
 
+/// Reads again and again how many requests the device under a folder is at work on.
+#[derive(Debug)]
+pub struct InFlight(Answer<KeptFile>);
+
+impl InFlight {
+    /// Of the whole device: of a partition that is its disk.
+    pub fn under(proc_: &Proc, path: &Path) -> Self {
+        Self::at(proc_, Sys(Path::new("/sys")), path)
+    }
+
+    fn at(proc_: &Proc, sys: Sys<'_>, path: &Path) -> Self {
+        let device = Filesystem::of(proc_, path).device;
+        Self(device.map(|(number, _)| KeptFile::of_sys(&sys.disk(number).join("inflight"))))
+    }
+
+    /// Reads and writes together.
+    ///
+    /// # Errors
+    /// The reason there is no number: the folder is on no block device, such as overlay or tmpfs,
+    /// or the kernel does not show it.
+    pub fn read(&mut self) -> Result<u64, String> {
+        let text = self.0.as_mut().map_err(|reason| reason.clone())?.read()?;
+        parse_inflight(&text)
+    }
+}
+
+/// The two numbers of `/sys/block/*/inflight`, reads and writes.
+fn parse_inflight(text: &str) -> Answer<u64> {
+    let numbers: Vec<u64> = text
+        .split_ascii_whitespace()
+        .map_while(|word| word.parse().ok())
+        .collect();
+    match numbers[..] {
+        [reads, writes] => Ok(reads.saturating_add(writes)),
+        _ => Err("/sys/block/*/inflight is not two numbers".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_in_flight_are_reads_and_writes() {
+        assert_eq!(parse_inflight("       2       11\n"), Ok(13));
+        for bad in ["", "3\n", "1 2 3\n", "1 x\n"] {
+            assert!(parse_inflight(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn requests_in_flight_are_those_of_the_whole_disk() {
+        let (dir, sys) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (major, minor) = device_number(dir.path().metadata().unwrap().dev());
+        let line = format!("{major} {minor} disk 1 0 2 0 3 0 4 0\n");
+        std::fs::write(dir.path().join("diskstats"), line).unwrap();
+        let proc = Proc::at(dir.path());
+        let read = || InFlight::at(&proc, Sys(sys.path()), dir.path()).read();
+        let disk = sys.path().join("devices/disk");
+        let part = disk.join("part");
+        std::fs::create_dir_all(&part).unwrap();
+        std::fs::create_dir_all(sys.path().join("dev/block")).unwrap();
+        let link = sys.path().join(format!("dev/block/{major}:{minor}"));
+        std::os::unix::fs::symlink(&part, link).unwrap();
+        let reason = read().unwrap_err();
+        assert!(
+            reason.starts_with("cannot read /sys/.../inflight: "),
+            "{reason}"
+        );
+        std::fs::write(part.join("inflight"), "1 2\n").unwrap();
+        std::fs::write(disk.join("inflight"), "10 20\n").unwrap();
+        assert_eq!(read(), Ok(3), "a disk");
+        std::fs::write(part.join("partition"), "1\n").unwrap();
+        let mut kept = InFlight::at(&proc, Sys(sys.path()), dir.path());
+        assert_eq!(kept.read(), Ok(30), "a partition");
+        std::fs::write(disk.join("inflight"), "0 1\n").unwrap();
+        assert_eq!(kept.read(), Ok(1), "afresh");
+        std::fs::write(dir.path().join("diskstats"), "").unwrap();
+        assert!(read().is_err(), "no device");
+    }
 
     fn mount(filesystem: &str, source: &str, device: (u32, u32)) -> Answer<Mount> {
         Ok(Mount {

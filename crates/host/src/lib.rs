@@ -26,15 +26,16 @@ mod sys;
 
 pub use affinity::{Cpus, pin_thread};
 pub use awake::AwakeCpus;
-pub use busy::busy_ns;
+pub use busy::{MachineClocks, MachineCpu};
 pub use canary::{Canary, run_canary, speed_witness};
 pub use collector::{ChildUsage, Collector, EngineUnderLoad, PreparedCollector, child_usage};
+pub use disk::InFlight;
 pub use environment::{Environment, Fact, capture_environment};
 pub use memory::Memory;
 pub use proc::Proc;
 pub use processes::{
-    CpuClocks, ServerProcesses, boot_id, is_same_process, process_cpu_ns, process_start_ticks,
-    tree_pids,
+    Activity, CpuClocks, ServerProcesses, boot_id, is_same_process, process_cpu_ns,
+    process_start_ticks, tree_pids,
 };
 pub use readiness::{Check, Status, check_machine};
 pub use space::{DiskSpace, directory_bytes, disk_space, free_bytes};

@@ -1,7 +1,7 @@
 //! Where `/proc` is, and its files.
 
 use std::borrow::Cow;
-use std::fs::File;
+use std::fs::{File, ReadDir};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -46,23 +46,62 @@ impl Proc {
         }
     }
 
+    /// The whole text of a file of a process or thread; none of one that has ended, which is no
+    /// error.
+    pub(crate) fn read_if_there(&self, name: &str) -> Answer<Option<String>> {
+        match std::fs::read(self.root.join(name)) {
+            Ok(bytes) => Ok(Some(lossy(bytes))),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(unreadable(&of_any_process(name), &error)),
+        }
+    }
+
     /// A file that will be read many times.
     pub(crate) fn keep(&self, name: &'static str) -> KeptFile {
-        let file = File::open(self.root.join(name)).map_err(|error| unreadable(name, &error));
         KeptFile {
-            name,
-            file,
+            file: File::open(self.root.join(name)).map_err(|error| unreadable(name, &error)),
+            name: format!("/proc/{name}"),
             bytes: Vec::new(),
+        }
+    }
+
+    /// The threads of a process; none of one that has ended.
+    pub(crate) fn threads(&self, pid: u32) -> Answer<Vec<u32>> {
+        match std::fs::read_dir(self.root.join(format!("{pid}/task"))) {
+            Ok(entries) => Ok(numbers(entries)),
+            Err(error) if is_gone(&error) => Ok(Vec::new()),
+            Err(error) => Err(unreadable("PID/task", &error)),
         }
     }
 
     /// All process ids.
     pub(crate) fn pids(&self) -> Answer<Vec<u32>> {
         let entries = std::fs::read_dir(&self.root).map_err(|error| unreadable("", &error))?;
-        Ok(entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-            .collect())
+        Ok(numbers(entries))
     }
+}
+
+/// The entries whose names are numbers.
+fn numbers(entries: ReadDir) -> Vec<u32> {
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}
+
+/// A process's file without its numbers, which say nothing to a reader of a report.
+fn of_any_process(name: &str) -> String {
+    let is_number = |part: &str| part.parse::<u32>().is_ok();
+    let parts = name.split('/').enumerate().map(|(i, part)| match i {
+        0 if is_number(part) => "PID",
+        _ if is_number(part) => "TID",
+        _ => part,
+    });
+    parts.collect::<Vec<_>>().join("/")
 }
 
 fn lossy(bytes: Vec<u8>) -> String {
@@ -79,12 +118,24 @@ fn unreadable(name: &str, error: &io::Error) -> String {
 /// An open file that is read again from its start each time: no path lookup, no new buffer.
 #[derive(Debug)]
 pub(crate) struct KeptFile {
-    name: &'static str,
+    /// As on a real system.
+    name: String,
     file: Answer<File>,
     bytes: Vec<u8>,
 }
 
 impl KeptFile {
+    /// That of `/sys` which is at `path`.
+    pub(crate) fn of_sys(path: &Path) -> Self {
+        let file = path.file_name().unwrap_or_default();
+        let name = format!("/sys/.../{}", file.display());
+        Self {
+            file: File::open(path).map_err(|error| format!("cannot read {name}: {error}")),
+            name,
+            bytes: Vec::new(),
+        }
+    }
+
     /// Its text now.
     pub(crate) fn read(&mut self) -> Answer<Cow<'_, str>> {
         let file = self.file.as_ref().map_err(String::clone)?;
@@ -97,7 +148,7 @@ impl KeptFile {
                 Ok(0) => return Ok(String::from_utf8_lossy(&self.bytes[..length])),
                 Ok(read) => length += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(unreadable(self.name, &error)),
+                Err(error) => return Err(format!("cannot read {}: {error}", self.name)),
             }
         }
     }
@@ -133,6 +184,22 @@ mod tests {
             );
             assert!(!reason.contains(dir.path().to_str().unwrap()));
         }
+    }
+
+    #[test]
+    fn a_process_that_ended_is_no_error_and_has_no_number_in_reasons() {
+        let dir = tempfile::tempdir().unwrap();
+        let proc = Proc::at(dir.path());
+        assert_eq!(proc.read_if_there("7/io"), Ok(None));
+        assert_eq!(proc.threads(7), Ok(Vec::new()));
+        // A folder in a file's place cannot be read.
+        std::fs::create_dir_all(dir.path().join("7/task/8/status")).unwrap();
+        assert_eq!(proc.threads(7), Ok(vec![8]));
+        let reason = proc.read_if_there("7/task/8/status").unwrap_err();
+        assert!(
+            reason.starts_with("cannot read /proc/PID/task/TID/status: "),
+            "{reason}"
+        );
     }
 
     #[test]

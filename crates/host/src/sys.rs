@@ -1,6 +1,6 @@
 //! `/sys`: how the machine runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::Answer;
 use crate::parse::text_field;
@@ -79,14 +79,23 @@ impl Sys<'_> {
 
     /// What the queue of a block device says.
     pub(crate) fn queue(&self, device: (u32, u32), name: &str) -> Answer<String> {
-        let device = format!("dev/block/{}:{}", device.0, device.1);
-        // A partition has the queue of its disk, the folder above it.
-        let parent = if self.0.join(&device).join("partition").exists() {
-            "/.."
-        } else {
-            ""
-        };
-        self.read(&format!("{device}{parent}/queue/{name}"))
+        self.read(&format!("{}/queue/{name}", disk_folder(self.0, device)))
+    }
+
+    /// The folder of a block device; of a partition that of its disk.
+    pub(crate) fn disk(&self, device: (u32, u32)) -> PathBuf {
+        self.0.join(disk_folder(self.0, device))
+    }
+}
+
+/// Below `/sys`.
+fn disk_folder(sys: &Path, device: (u32, u32)) -> String {
+    let folder = format!("dev/block/{}:{}", device.0, device.1);
+    // A partition's disk is the folder above it.
+    if sys.join(&folder).join("partition").exists() {
+        folder + "/.."
+    } else {
+        folder
     }
 }
 

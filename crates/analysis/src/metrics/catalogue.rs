@@ -131,6 +131,37 @@ metric_set! {
         "process CPU clock",
         "server CPU per operation",
         Computed(|facts| facts.cpu_us_per_operation(HostReading::ServerCpu));
+    SERVER_CSPQ = "server_cspq", "switches/op", Lower, 3,
+        "context switches of the server's threads / ops",
+        "/proc/PID/task/TID/status",
+        "context switches of the server alone per operation: waits for locks, storage and the \
+         client",
+        Computed(|facts| facts.server_per_operation(&[
+            HostReading::ServerVoluntarySwitches,
+            HostReading::ServerInvoluntarySwitches,
+        ]));
+    SERVER_RPQ = "server_rpq", "calls/op", Lower, 3,
+        "system calls of the server that read / ops",
+        "/proc/PID/io",
+        "reading system calls of the server per operation, of files in the page cache and of some \
+         sockets, too",
+        Computed(|facts| facts.server_per_operation(&[HostReading::ServerReadCalls]));
+    SERVER_RKBPQ = "server_rkbpq", "KiB/op", Lower, 3,
+        "bytes that the server had fetched from storage / 2^10 / ops",
+        "/proc/PID/io",
+        "KiB that the server read from storage per operation, what was in the page cache left out",
+        Computed(|facts| facts.server_kib_per_operation(HostReading::ServerReadBytes));
+    SERVER_WPQ = "server_wpq", "calls/op", Lower, 3,
+        "system calls of the server that write / ops",
+        "/proc/PID/io",
+        "writing system calls of the server per operation, of files and of some sockets",
+        Computed(|facts| facts.server_per_operation(&[HostReading::ServerWriteCalls]));
+    SERVER_WKBPQ = "server_wkbpq", "KiB/op", Lower, 3,
+        "bytes that the server sent to storage or the page cache / 2^10 / ops",
+        "/proc/PID/io",
+        "KiB that the server wrote per operation, each time that a page in the page cache becomes \
+         dirty",
+        Computed(|facts| facts.server_kib_per_operation(HostReading::ServerWriteBytes));
     CLIENT_CPU_US_PER_OP = "client_cpu_us_per_op", "us/op", Neutral, 2,
         "CPU of the trial process / ops",
         "process CPU clock",

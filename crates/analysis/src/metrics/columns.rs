@@ -2,16 +2,20 @@
 
 use super::{
     CLIENT_CPU_US_PER_OP, CPUPQ, INDEX_S, Metric, MetricSet, PROCESS_CPU_US_PER_OP,
-    SERVER_CPU_US_PER_OP, imported,
+    SERVER_CPU_US_PER_OP, SERVER_CSPQ, SERVER_RKBPQ, SERVER_WKBPQ, imported,
 };
 use crate::steps::step_view::StepView;
 
-/// CPU per operation of the processes that took part. They accompany `cpupq`, which counts
-/// whatever else ran on the host.
-const CPU_PER_OPERATION: [&Metric; 3] = [
+/// What the processes that took part used per operation. They accompany `cpupq` and its like, which
+/// count whatever else ran on the host. The server's system calls are in the table of all metrics
+/// alone.
+const OF_PROCESSES: [&Metric; 6] = [
     SERVER_CPU_US_PER_OP,
     CLIENT_CPU_US_PER_OP,
     PROCESS_CPU_US_PER_OP,
+    SERVER_CSPQ,
+    SERVER_RKBPQ,
+    SERVER_WKBPQ,
 ];
 
 /// From this many columns on a table is turned: a row per metric.
@@ -28,7 +32,7 @@ pub fn step_metrics(step: &StepView) -> &'static [&'static Metric] {
 }
 
 /// The seconds of index creation where there is one, then the field's own columns in their order,
-/// with the CPU per operation that any cell has behind `cpupq`.
+/// with what processes used per operation behind `cpupq`, where any cell has it.
 pub fn step_columns(step: &StepView) -> Vec<&'static Metric> {
     let has_value = |metric: &&Metric| {
         let mut outcomes = step.outcomes.iter();
@@ -54,10 +58,7 @@ pub fn step_columns(step: &StepView) -> Vec<&'static Metric> {
         .iter()
         .position(|metric| *metric == CPUPQ)
         .map_or(columns.len(), |at| at + 1);
-    columns.splice(
-        behind..behind,
-        CPU_PER_OPERATION.into_iter().filter(has_value),
-    );
+    columns.splice(behind..behind, OF_PROCESSES.into_iter().filter(has_value));
     // In the step that creates indexes this is the number that matters.
     if has_value(&INDEX_S) {
         columns.insert(0, INDEX_S);

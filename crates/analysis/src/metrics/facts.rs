@@ -140,6 +140,22 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// Whether the step was run by slices, be its turns read or not.
+    pub(super) fn has_turns(&self) -> bool {
+        !self.turns.is_empty()
+            || self
+                .done
+                .clients
+                .iter()
+                .any(|client| client.turns.is_some())
+    }
+
+    /// None without turns, and where one of them does not know it.
+    pub(super) fn known_sum_of_turns(&self, of: fn(&Turn) -> Option<u64>) -> Option<f64> {
+        let sum = self.turns.iter().map(of).sum::<Option<u64>>();
+        sum.filter(|_| !self.turns.is_empty()).map(|sum| sum as f64)
+    }
+
     pub(super) fn sum_of_turns(&self, of: fn(&Turn) -> u64) -> f64 {
         self.turns.iter().map(of).sum::<u64>() as f64
     }

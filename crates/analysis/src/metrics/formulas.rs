@@ -5,7 +5,7 @@ use plimsoll_core::readings::HostReading;
 use plimsoll_core::record::Pacing;
 use plimsoll_core::rocksdb_report;
 use plimsoll_core::rocksdb_stats::PRINTED_STALL_PCT;
-use plimsoll_core::units::{BYTES_PER_MIB, NS_PER_S};
+use plimsoll_core::units::{BYTES_PER_KIB, BYTES_PER_MIB, NS_PER_S};
 use plimsoll_store::Turn;
 
 use super::facts::{Facts, counts_rows, ratio};
@@ -190,23 +190,42 @@ impl Facts<'_> {
         } else {
             |turn: &Turn| turn.server_cpu_ns
         };
-        let Some(cpu_ns) = self
-            .turns
-            .iter()
-            .map(of_turn)
-            .sum::<Option<u64>>()
-            .filter(|_| !self.turns.is_empty())
-        else {
+        let Some(cpu_ns) = self.known_sum_of_turns(of_turn) else {
             return Ok(whole);
         };
-        // An operation of a turn may count as several, or as a share of one.
-        let per_turn_operation = ratio(
-            operations,
+        let done = self.sum_of_turns(|turn| turn.operations) * self.per_turn_operation()?;
+        ratio(cpu_ns / 1e3, done, "no operation was done")
+    }
+
+    /// An operation of a turn may count as several, or as a share of one.
+    fn per_turn_operation(&self) -> Answer {
+        ratio(
+            self.operations()?,
             self.primary()?.ok as f64,
             "no operation was done",
-        )?;
-        let done = self.sum_of_turns(|turn| turn.operations) * per_turn_operation;
-        ratio(cpu_ns as f64 / 1e3, done, "no operation was done")
+        )
+    }
+
+    /// Counters of the server's processes, added up. By slices they cover the recorded turns from
+    /// the first to the last, discarded parts included.
+    pub(super) fn server_per_operation(&self, counters: &[HostReading]) -> Answer {
+        let counted = counters
+            .iter()
+            .map(|counter| self.reading(*counter))
+            .sum::<Result<f64, String>>()?;
+        let done = if self.has_turns() {
+            let of_turns = self
+                .known_sum_of_turns(|turn| turn.all_operations)
+                .ok_or("the operations of its turns were not read")?;
+            of_turns * self.per_turn_operation()?
+        } else {
+            self.operations()?
+        };
+        ratio(counted, done, "no operation was done")
+    }
+
+    pub(super) fn server_kib_per_operation(&self, bytes: HostReading) -> Answer {
+        Ok(self.server_per_operation(&[bytes])? / BYTES_PER_KIB)
     }
 
     /// Percentile of the per-second rates, by the original's rule: in descending order, the

@@ -104,7 +104,9 @@ mod tests {
     use plimsoll_core::histogram;
     use plimsoll_core::plan::{Operation, STATEMENT_NOTES};
     use plimsoll_core::readings::{HostReading, Reading, Readings};
-    use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord, Pacing};
+    use plimsoll_core::record::{
+        ClientRecord, EncodedHistogram, OperationRecord, Pacing, TurnSums,
+    };
 
     use super::*;
     use crate::metrics::CATALOGUE;
@@ -322,10 +324,15 @@ mod tests {
             "{without:?}"
         );
         for name in without {
-            let reason = if name == "index_s" {
-                "the step creates no index"
-            } else {
-                "closed loop: no response time"
+            let reason = match name {
+                "index_s" => "the step creates no index",
+                _ if OF_SERVER_PROCESSES
+                    .iter()
+                    .any(|(metric, _)| *metric == name) =>
+                {
+                    continue;
+                }
+                _ => "closed loop: no response time",
             };
             assert_eq!(values[name].unavailable.as_deref(), Some(reason), "{name}");
         }
@@ -372,6 +379,94 @@ mod tests {
             Some(qps),
             "nothing was in vain"
         );
+    }
+
+    /// Of 60,000 queries.
+    const OF_SERVER_PROCESSES: [(&str, f64); 5] = [
+        ("server_cspq", 3.0),
+        ("server_rpq", 0.25),
+        ("server_rkbpq", 0.5),
+        ("server_wpq", 0.05),
+        ("server_wkbpq", 2.0),
+    ];
+
+    #[test]
+    fn counters_of_the_server_are_divided_by_operations() {
+        let mut done = read_write_step();
+        for (name, value) in values(&done, Ok(&[])) {
+            if name.starts_with("server_") && name.ends_with('q') {
+                let reason = value.unavailable.unwrap();
+                assert!(reason.ends_with("was not recorded"), "{name}: {reason}");
+            }
+        }
+        for (name, value) in [
+            (HostReading::ServerVoluntarySwitches, 150_000.0),
+            (HostReading::ServerInvoluntarySwitches, 30_000.0),
+            (HostReading::ServerReadCalls, 15_000.0),
+            (HostReading::ServerWriteCalls, 3_000.0),
+            (HostReading::ServerReadBytes, 60_000.0 * 512.0),
+            (HostReading::ServerWriteBytes, 60_000.0 * 2048.0),
+        ] {
+            done.host.put(name, value);
+        }
+        let values = values(&done, Ok(&[]));
+        for (name, expected) in OF_SERVER_PROCESSES {
+            assert_eq!(values[name].value, Some(expected), "{name}");
+        }
+    }
+
+    /// What was counted once for all turns is divided by all of their operations, and by none of
+    /// those before them.
+    #[test]
+    fn by_slices_counters_of_the_server_are_of_the_recorded_turns() {
+        let mut worker = client(1, "query", 1_000, 1_000, 0.0, 10.0);
+        worker.turns = Some(TurnSums {
+            operations: 700,
+            active_ns: 4_000_000_000,
+        });
+        let done = StepDone {
+            primary: Operation::Query,
+            operations: vec![OperationRecord {
+                kind: "query".to_owned(),
+                ok: 1_000,
+                service: encoded(&[(1_000_000, 1_000)]),
+                ..Default::default()
+            }],
+            clients: vec![worker],
+            host: readings(&[
+                (HostReading::ServerVoluntarySwitches, 1_500.0),
+                (HostReading::ServerInvoluntarySwitches, 100.0),
+                (HostReading::ServerWriteBytes, 800.0 * 4096.0),
+            ]),
+            ..Default::default()
+        };
+        let of = |turns: &[Turn], name: &str| {
+            let measures = measure(Family::InsertBenchmark, &done, Ok(&[]), turns);
+            let measure = measures
+                .into_iter()
+                .find(|measure| measure.metric.name == name);
+            let value = measure.unwrap().value;
+            value.value.ok_or_else(|| value.unavailable.unwrap())
+        };
+        let turn = |all_operations| Turn {
+            operations: 350,
+            active_ns: 2_000_000_000,
+            all_operations,
+            ..Turn::default()
+        };
+        let turns = [turn(Some(390)), turn(Some(410))];
+        assert_eq!(of(&turns, "server_cspq"), Ok(2.0));
+        assert_eq!(of(&turns, "server_wkbpq"), Ok(4.0));
+        assert_eq!(
+            of(&turns, "server_rpq"),
+            Err("server_read_calls was not recorded".to_owned())
+        );
+        for turns in [&[turn(None), turn(Some(410))][..], &[]] {
+            assert_eq!(
+                of(turns, "server_cspq"),
+                Err("the operations of its turns were not read".to_owned())
+            );
+        }
     }
 
     #[test]

@@ -38,6 +38,11 @@ metric_set! {
         "thread time per operation, not 1/rate",
         Computed(|facts| facts.thread_us_per_operation());
     PROCESS_CPU_US_PER_OP;
+    SERVER_CSPQ;
+    SERVER_RPQ;
+    SERVER_RKBPQ;
+    SERVER_WPQ;
+    SERVER_WKBPQ;
     USER_CPU_S = "user_cpu_s", "s", Neutral, 1,
         "user CPU of the step's process",
         "getrusage",
@@ -174,7 +179,7 @@ metric_set! {
 
 /// Columns of a step's table, those of them that any cell has: the original's in its order, each
 /// with what corrects it.
-pub const COLUMNS: [&Metric; 34] = [
+pub const COLUMNS: [&Metric; 39] = [
     QPS,
     READS_PER_S,
     WRITES_PER_S,
@@ -208,5 +213,10 @@ pub const COLUMNS: [&Metric; 34] = [
     RKBPQ,
     WMBPS,
     CSPQ,
+    SERVER_CSPQ,
+    SERVER_RPQ,
+    SERVER_RKBPQ,
+    SERVER_WPQ,
+    SERVER_WKBPQ,
     CPUPS,
 ];

@@ -54,6 +54,11 @@ metric_set! {
     CSPQ;
     CPUPQ;
     SERVER_CPU_US_PER_OP;
+    SERVER_CSPQ;
+    SERVER_RPQ;
+    SERVER_RKBPQ;
+    SERVER_WPQ;
+    SERVER_WKBPQ;
     CLIENT_CPU_US_PER_OP;
     PROCESS_CPU_US_PER_OP;
     DBGB1;
@@ -96,7 +101,7 @@ metric_set! {
 }
 
 /// Columns of a test's table, those of them that any cell has.
-pub const COLUMNS: [&Metric; 22] = [
+pub const COLUMNS: [&Metric; 27] = [
     KRPS,
     QPS,
     TPS,
@@ -110,6 +115,11 @@ pub const COLUMNS: [&Metric; 22] = [
     RKBPQ,
     WPQ,
     WKBPQ,
+    SERVER_CSPQ,
+    SERVER_RPQ,
+    SERVER_RKBPQ,
+    SERVER_WPQ,
+    SERVER_WKBPQ,
     MEAN_SERVICE_US,
     P95_SERVICE_US,
     P99_SERVICE_US,

@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{in_turns, results};
-use plimsoll_host::{Proc, tree_pids};
+use plimsoll_core::readings::HostReading;
+use plimsoll_host::{Activity, InFlight, MachineClocks, Proc, tree_pids};
 use plimsoll_store::{CampaignRecord, Store};
 use plimsoll_testkit::{CachedBuild, cached_build, write_script};
 use rustix::process::{Pid, Signal, kill_process};
@@ -272,6 +273,119 @@ fn what_a_writing_step_left_is_done_before_the_next_first_turn() {
         "",
         "a server was stopped while it worked off what a step had left"
     );
+}
+
+/// What the reads of switches, I/O, the machine's CPU and its device take, each the mean of many.
+fn print_costs(server: u32, data: &Path) {
+    let proc = Proc::new();
+    let pids = tree_pids(&proc, &[server]).unwrap();
+    let (mut machine, mut in_flight) = (MachineClocks::of(&proc), InFlight::under(&proc, data));
+    let mean_us = |act: &mut dyn FnMut()| {
+        const TIMES: u32 = 100;
+        let begin = Instant::now();
+        (0..TIMES).for_each(|_| act());
+        begin.elapsed().as_secs_f64() * 1e6 / f64::from(TIMES)
+    };
+    println!(
+        "{} threads: a step's switches and I/O {:.0} us twice; a turn's CPU and steal of the \
+         machine {:.0} us twice, its requests in flight {:.1} us once",
+        proc_threads(server),
+        mean_us(&mut || {
+            std::hint::black_box(Activity::of_processes(&proc, &pids));
+        }),
+        mean_us(&mut || {
+            std::hint::black_box(machine.read());
+        }),
+        mean_us(&mut || {
+            let _ = std::hint::black_box(in_flight.read());
+        }),
+    );
+}
+
+fn proc_threads(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
+}
+
+/// By slices, and by blocks, where the server is not stopped.
+#[test]
+fn steps_have_the_switches_and_the_io_of_their_server() {
+    const CLIENTS: usize = 50;
+    let test = "cli::slices::steps_have_the_switches_and_the_io_of_their_server";
+    let Some(build) = cached_build(test, "mysql@9.7") else {
+        return;
+    };
+    let place = open_place();
+    let plan = format!(
+        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\n\
+         configs = [\"small\"]\nwait = \"100ms\"\ntests = [\"point-query\", \
+         \"update-nonindex\"]\n[sizes]\nclients = {CLIENTS}\ntables = 1\nrows = \
+         \"2K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n[config.small]\nsettings = {{ \
+         innodb_buffer_pool_size = \"64M\", innodb_flush_method = \"fsync\" }}\n",
+        build.name
+    );
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let cache = build.cache.to_str().unwrap();
+    let run = place.run(&["run", "plan.toml", "--seed", "3", "--cache", cache]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    check_activity(&newest(&place), &place.dir.path().join("plimsoll-runs"));
+    let child = place.spawn(&[
+        "confirm", "--all", "--slices", "20ms", "--time", "3s", "--starts", "1", "--cache", cache,
+    ]);
+    let mut server = None;
+    wait_until("a server has its connections", || {
+        let pids = tree_pids(&Proc::new(), &[child.id()]).unwrap_or_default();
+        server = pids.into_iter().find(|pid| {
+            // Its name is its loader's.
+            let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            text(&command).contains("bin/mysqld") && proc_threads(*pid) >= CLIENTS
+        });
+        server.is_some()
+    });
+    print_costs(server.unwrap(), place.dir.path());
+    let output = wait(child);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let campaign = newest(&place);
+    check_activity(&campaign, place.dir.path());
+    for trial in &campaign.trials {
+        for step in &campaign.header.confirm.as_ref().unwrap().steps {
+            for turn in trial.turns(step).unwrap() {
+                assert!(turn.all_operations >= Some(turn.operations), "{turn:?}");
+                assert!(turn.stolen_ns.is_some(), "{turn:?}");
+                let has_device = InFlight::under(&Proc::new(), place.dir.path())
+                    .read()
+                    .is_ok();
+                assert_eq!(turn.inflight.is_some(), has_device, "{turn:?}");
+            }
+        }
+    }
+}
+
+/// Each measured step has the counters of its server, and the metrics that follow from them.
+fn check_activity(campaign: &CampaignRecord, data: &Path) {
+    let has_device = InFlight::under(&Proc::new(), data).read().is_ok();
+    let mut measured = 0;
+    for done in campaign.trials.iter().flat_map(|trial| trial.steps_done()) {
+        if !["point-query", "update-nonindex"].contains(&done.step.as_str()) {
+            continue;
+        }
+        measured += 1;
+        let value = |reading: HostReading| {
+            let answer = done.host.answer(reading);
+            answer.unwrap_or_else(|reason| panic!("{}: {}: {reason}", done.step, reading.name()))
+        };
+        println!(
+            "{} {:?}",
+            done.step,
+            HostReading::OF_SERVER_PROCESSES.map(value)
+        );
+        assert!(value(HostReading::ServerVoluntarySwitches) > 0.0);
+        if done.step == "update-nonindex" {
+            assert!(value(HostReading::ServerWriteCalls) > 0.0);
+            // A tmpfs is memory, and nothing of it reaches storage.
+            assert_eq!(value(HostReading::ServerWriteBytes) > 0.0, has_device);
+        }
+    }
+    assert!(measured >= 2, "{measured}");
 }
 
 #[test]

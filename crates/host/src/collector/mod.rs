@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use plimsoll_core::readings::{HostReading, Readings};
 use rustix::process::{getpriority_process, setpriority_process};
 
-use crate::processes::thread_cpu_ns;
+use crate::processes::{Activity, thread_cpu_ns};
 mod readings;
 mod sampler;
 mod series;
 
-use self::readings::Difference;
+use self::readings::{Difference, share_of_window};
 pub use self::sampler::{ChildUsage, child_usage};
 use self::sampler::{Sample, Sampler};
 use self::series::SeriesWriter;
@@ -63,8 +63,9 @@ impl Collector {
     /// of the data directory's device), `psi_io_pct`, `rss_mib`. An empty cell is unavailable.
     pub fn start(proc_: Proc, watch: EngineUnderLoad, series: Option<PathBuf>) -> Collector {
         let mut prepared = Self::prepare(proc_, watch);
+        let activity = prepared.sampler.activity();
         let first = prepared.sampler.sample();
-        prepared.begin(first, None, series)
+        prepared.begin((first, activity), None, series)
     }
 
     /// Meets every process and every file for the first time; what that costs does not belong to
@@ -82,9 +83,7 @@ impl Collector {
     /// Takes the last sample at once: for the instant at which the work is over.
     /// [`stop`](Self::stop) takes no other then.
     pub fn look_last(&mut self) {
-        let mut watcher = lock(&self.watcher);
-        watcher.look();
-        watcher.is_over = true;
+        lock(&self.watcher).look_last();
     }
 
     /// Takes the last sample at once and gives what was read. Never fails: each reading is a value
@@ -98,14 +97,15 @@ impl Collector {
     pub fn stop_over(self, window: Option<Duration>) -> Readings {
         let (mut readings, rss_max_bytes) = {
             let mut watcher = lock(&self.watcher);
-            if !watcher.is_over {
-                watcher.look();
+            if watcher.last_activity.is_none() {
+                watcher.look_last();
             }
             let begin = watcher.begin.unwrap_or(watcher.first.at);
             let window = window.unwrap_or_else(|| watcher.last.at.saturating_duration_since(begin));
             let difference = Difference::between(&watcher.first, &watcher.last);
-            let readings =
-                difference.into_readings_of(&watcher.first, watcher.begin, window.as_secs_f64());
+            let seconds = window.as_secs_f64();
+            let mut readings = difference.into_readings_of(&watcher.first, watcher.begin, seconds);
+            watcher.put_activity(seconds, &mut readings);
             (readings, watcher.rss_max_bytes.clone())
         };
         drop(self.stop);
@@ -161,19 +161,26 @@ impl PreparedCollector {
         let (before, first) = urgently(|| {
             let before = before()?;
             std::thread::sleep(begin.saturating_duration_since(Instant::now()));
-            Some((before, self.sampler.sample_quickly()))
+            let sample = self.sampler.sample_quickly();
+            Some((before, (sample, self.sampler.activity())))
         })?;
         Some((before, self.begin(first, Some(begin), series)))
     }
 
-    fn begin(self, first: Sample, begin: Option<Instant>, series: Option<PathBuf>) -> Collector {
+    fn begin(
+        self,
+        (first, first_activity): (Sample, Activity),
+        begin: Option<Instant>,
+        series: Option<PathBuf>,
+    ) -> Collector {
         let watcher = CollectorState {
             sampler: self.sampler,
             rss_max_bytes: first.rss_bytes.clone(),
             last: first.clone(),
             begin,
             first,
-            is_over: false,
+            first_activity,
+            last_activity: None,
             last_second: 0,
             series: series.map(|path| SeriesWriter::create(&path)),
         };
@@ -204,14 +211,29 @@ struct CollectorState {
     /// When the first was to be taken, where that was under load.
     begin: Option<Instant>,
     last: Sample,
-    /// The last one is taken.
-    is_over: bool,
+    first_activity: Activity,
+    /// With the last sample.
+    last_activity: Option<Activity>,
     last_second: u64,
     rss_max_bytes: Answer<u64>,
     series: Option<SeriesWriter>,
 }
 
 impl CollectorState {
+    fn look_last(&mut self) {
+        self.look();
+        self.last_activity = Some(self.sampler.activity());
+    }
+
+    /// What the server did in a window of so many seconds.
+    fn put_activity(&self, seconds: f64, readings: &mut Readings) {
+        let Some(last) = &self.last_activity else {
+            return;
+        };
+        let share = share_of_window(self.first_activity.at(), self.begin, seconds);
+        last.put_since(&self.first_activity, &share, readings);
+    }
+
     fn look(&mut self) {
         let sample = self.sampler.sample();
         self.rss_max_bytes = match (&self.rss_max_bytes, &sample.rss_bytes) {
@@ -252,7 +274,7 @@ fn watch_until(watcher: &Mutex<CollectorState>, stopped: &Receiver<()>) -> u64 {
         == Err(RecvTimeoutError::Timeout)
     {
         let mut watcher = lock(watcher);
-        if !watcher.is_over {
+        if watcher.last_activity.is_none() {
             watcher.look();
         }
         drop(watcher);
@@ -299,6 +321,8 @@ mod tests {
             value(HostReading::ContextSwitches) > 0.0
                 && value(HostReading::VoluntarySwitches) > 0.0
         );
+        assert!(value(HostReading::ServerVoluntarySwitches) > 0.0);
+        assert!(value(HostReading::ServerReadCalls) > 0.0);
         assert!(
             value(HostReading::Cpus) >= 1.0
                 && value(HostReading::Seconds) > 0.0
@@ -440,7 +464,10 @@ mod tests {
             HostReading::RssMax,
             HostReading::DataDir,
             HostReading::SeriesRows,
-        ] {
+        ]
+        .into_iter()
+        .chain(HostReading::OF_SERVER_PROCESSES)
+        {
             assert!(
                 matches!(&readings[name], Reading::Unavailable(reason) if !reason.is_empty()),
                 "{name:?}: {:?}",
@@ -458,7 +485,7 @@ mod tests {
         let device = data_dir.metadata().unwrap().dev();
         let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
         std::fs::create_dir_all(root.join("pressure")).unwrap();
-        std::fs::create_dir_all(root.join("50")).unwrap();
+        std::fs::create_dir_all(root.join("50/task/50")).unwrap();
         for (name, text) in [
             (
                 "stat",
@@ -486,6 +513,22 @@ mod tests {
                 "50/stat",
                 format!(
                     "50 (db) S 1 1 1 0 -1 0 0 0 0 0 {count} {count} {count} 0 20 0 1 0 5 0 0\n"
+                ),
+            ),
+            (
+                "50/task/50/status",
+                format!(
+                    "voluntary_ctxt_switches:\t{}\nnonvoluntary_ctxt_switches:\t{count}\n",
+                    3 * count
+                ),
+            ),
+            (
+                "50/io",
+                format!(
+                    "syscr: {count}\nsyscw: {}\nread_bytes: {}\nwrite_bytes: {}\n",
+                    2 * count,
+                    512 * count,
+                    4096 * count
                 ),
             ),
             (
@@ -524,6 +567,12 @@ mod tests {
             (HostReading::PsiCpuSome, 0.03),
             (HostReading::ServerCpu, 3.0 * ticks_s),
             (HostReading::RssMax, 1900.0 * 1024.0),
+            (HostReading::ServerVoluntarySwitches, 90.0),
+            (HostReading::ServerInvoluntarySwitches, 30.0),
+            (HostReading::ServerReadCalls, 30.0),
+            (HostReading::ServerWriteCalls, 60.0),
+            (HostReading::ServerReadBytes, 30.0 * 512.0),
+            (HostReading::ServerWriteBytes, 30.0 * 4096.0),
         ] {
             let value = readings[name]
                 .value()

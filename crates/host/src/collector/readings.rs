@@ -60,21 +60,7 @@ impl Difference {
         begin: Option<Instant>,
         seconds: f64,
     ) -> Readings {
-        let late_s = |at: Instant, begin: Instant| {
-            at.saturating_duration_since(begin).as_secs_f64()
-                - begin.saturating_duration_since(at).as_secs_f64()
-        };
-        let share = |at: Instant| {
-            let Some(begin) = begin else { return Ok(1.0) };
-            let late_s = late_s(at, begin);
-            if late_s.abs() > MOST_LATE * seconds {
-                return Err(format!(
-                    "the machine was too busy to be looked at when the step began, and was \
-                    {late_s:.1} s later"
-                ));
-            }
-            Ok(seconds / (seconds - late_s))
-        };
+        let share = |at: Instant| share_of_window(at, begin, seconds);
         let (server, others) = (share(start.server_at), share(start.at));
         let mut readings = self.into_readings();
         for name in HostReading::ALL {
@@ -164,6 +150,25 @@ impl Difference {
         readings.put(HostReading::OwnUser, seconds(|usage| usage.user_us));
         readings.put(HostReading::OwnSystem, seconds(|usage| usage.system_us));
     }
+}
+
+/// What counters are to be multiplied by that were first read at this instant, of a window of so
+/// many seconds from `begin`.
+pub(crate) fn share_of_window(at: Instant, begin: Option<Instant>, seconds: f64) -> Answer<f64> {
+    let Some(begin) = begin else { return Ok(1.0) };
+    let late_s = late_s(at, begin);
+    if late_s.abs() > MOST_LATE * seconds {
+        return Err(format!(
+            "the machine was too busy to be looked at when the step began, and was {late_s:.1} s \
+             later"
+        ));
+    }
+    Ok(seconds / (seconds - late_s))
+}
+
+fn late_s(at: Instant, begin: Instant) -> f64 {
+    at.saturating_duration_since(begin).as_secs_f64()
+        - begin.saturating_duration_since(at).as_secs_f64()
 }
 
 fn picked<T>(counters: &Answer<T>, pick: fn(&T) -> u64) -> Answer<f64> {

@@ -9,8 +9,7 @@ use nix::sys::time::TimeValLike;
 use crate::disk::Disk;
 use crate::parse::{DiskCounters, HostCpu, kib_field, parse_pressure, parse_stat};
 use crate::proc::KeptFile;
-use crate::processes::ProcessTrees;
-use crate::processes::process_cpu_ns;
+use crate::processes::{Activity, ProcessTrees, process_cpu_ns};
 use crate::{Answer, Proc};
 
 /// All counters at one instant.
@@ -62,6 +61,7 @@ impl OwnUsage {
 /// Takes samples; keeps the files open that stay the same.
 #[derive(Debug)]
 pub(crate) struct Sampler {
+    proc: Proc,
     stat: KeptFile,
     disk: Disk,
     psi_cpu: KeptFile,
@@ -76,6 +76,7 @@ impl Sampler {
     /// For the device under `data_dir` and the server's processes; `None` for an embedded engine.
     pub(crate) fn new(proc: &Proc, data_dir: &Path, server_pids: Option<Vec<u32>>) -> Self {
         Self {
+            proc: proc.clone(),
             stat: proc.keep("stat"),
             disk: Disk::under(proc, data_dir),
             psi_cpu: proc.keep("pressure/cpu"),
@@ -110,6 +111,15 @@ impl Sampler {
     pub(crate) fn sample_quickly(&mut self) -> Sample {
         let server_cpu_ns = self.server.as_mut().map(ProcessTrees::cpu_ns_quickly);
         self.sample_with(server_cpu_ns)
+    }
+
+    /// What the processes did that the last sample met: two files for each, and one for each
+    /// further thread. For the ends of a step alone.
+    pub(crate) fn activity(&self) -> Activity {
+        match &self.server {
+            None => Activity::of_this_process(&self.proc),
+            Some(server) => Activity::of_processes(&self.proc, &server.members()),
+        }
     }
 
     fn sample_with(&mut self, server_cpu_ns: Option<Answer<u64>>) -> Sample {

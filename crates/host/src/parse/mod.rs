@@ -4,6 +4,7 @@
 mod diskstats;
 mod mountinfo;
 mod pressure;
+mod process_io;
 mod process_stat;
 mod stat;
 mod status;
@@ -11,9 +12,10 @@ mod status;
 pub use diskstats::{DiskCounters, parse_diskstats};
 pub use mountinfo::{Mount, parse_mountinfo};
 pub use pressure::parse_pressure;
+pub use process_io::{ProcessIo, parse_process_io};
 pub use process_stat::{ProcessStat, parse_process_stat};
 pub use stat::{HostCpu, parse_stat};
-pub use status::{kib_field, text_field};
+pub use status::{Switches, kib_field, parse_switches, text_field};
 
 #[cfg(test)]
 mod tests {
@@ -28,7 +30,7 @@ mod tests {
         }
 
         #[test]
-        fn no_nearly_right_text_makes_a_parser_panic(text in "(cpu|cpu0|ctxt|some|total=|VmRSS:|kB|[0-9]{1,22}|-|\\(|\\)|:|/|\\\\[0-7]{1,4}|é| |\t|\n){0,60}") {
+        fn no_nearly_right_text_makes_a_parser_panic(text in "(cpu|cpu0|ctxt|some|total=|VmRSS:|syscr:|voluntary_ctxt_switches:|kB|[0-9]{1,22}|-|\\(|\\)|:|/|\\\\[0-7]{1,4}|é| |\t|\n){0,60}") {
             exercise(&text);
         }
     }
@@ -39,6 +41,8 @@ mod tests {
         let _ = parse_mountinfo(text);
         let _ = parse_pressure(text);
         let _ = parse_process_stat(text);
+        let _ = parse_process_io(text);
+        let _ = parse_switches(text);
         let _ = kib_field(text, "VmRSS");
         let _ = text_field(text, "VmRSS");
     }

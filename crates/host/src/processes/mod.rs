@@ -1,6 +1,7 @@
 //! Processes: which one a pid means, what CPU one, a known set or a whole tree used, and the
 //! servers that are stopped between their turns.
 
+mod activity;
 mod clocks;
 mod process;
 mod servers;
@@ -11,6 +12,7 @@ pub(crate) use process::burn_cpu;
 pub(crate) use process::{thread_cpu_ns, tick_ns};
 pub(crate) use tree::ProcessTrees;
 
+pub use activity::Activity;
 pub use clocks::{CpuClocks, tree_pids};
 pub use process::{boot_id, is_same_process, process_cpu_ns, process_start_ticks};
 pub use servers::ServerProcesses;

@@ -107,6 +107,11 @@ impl ProcessTrees {
         Ok(self.members.keys().copied().collect())
     }
 
+    /// The members seen last.
+    pub(crate) fn members(&self) -> Vec<u32> {
+        self.members.keys().copied().collect()
+    }
+
     /// This one has ended: whoever has its number by now is checked again.
     pub(crate) fn forget(&mut self, pid: u32) {
         self.members.remove(&pid);

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::table::{Table, TableWriter};
 use crate::StoreError;
 
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 16] = [
     "round",
     "position",
     "begin_ns",
@@ -21,14 +21,18 @@ const COLUMNS: [&str; 13] = [
     "other_servers_cpu_ns",
     "left_cpu_ns",
     "length_ns",
+    "all_operations",
+    "stolen_ns",
+    "inflight",
 ];
-/// The columns that campaigns before methodology versions 7 and 8 have.
-const OLD_COLUMNS: [usize; 2] = [11, 12];
+/// The columns that campaigns before methodology versions 7, 8 and 9 have.
+const OLD_COLUMNS: [usize; 3] = [11, 12, 13];
 /// A cell without a value.
 const UNAVAILABLE: &str = "-";
 
-/// One turn of one candidate. All but the first three members and the last leave out what was
-/// discarded of the turn: its first tenth where operations are shorter, else nothing.
+/// One turn of one candidate. The members from `active_ns` to `left_cpu_ns`, `foreign_cpu_ns`
+/// aside, leave out what was discarded of the turn: its first tenth where operations are shorter,
+/// else nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
     /// The round within the step and start, from 1.
@@ -66,6 +70,16 @@ pub struct Turn {
     /// The whole turn, until the last worker was parked. None in campaigns before methodology
     /// version 8.
     pub length_ns: Option<u64>,
+    /// Operations of the whole turn: with those of the discarded part. What is counted once for a
+    /// whole step is divided by their sum. None in campaigns before methodology version 9, as are
+    /// the members below.
+    pub all_operations: Option<u64>,
+    /// CPU time that the hypervisor gave to other guests in the whole turn, over all CPUs of the
+    /// machine: in ticks of 10 ms, so only the sum over turns says something.
+    pub stolen_ns: Option<u64>,
+    /// Requests that the data directory's device was at work on just before the server went on:
+    /// what others left to it. None where the folder is on no block device.
+    pub inflight: Option<u64>,
 }
 
 /// Writes the turns of a step, see [`super::turns_path`].
@@ -90,6 +104,9 @@ pub fn write_turns(
             cell(turn.other_servers_cpu_ns),
             cell(turn.left_cpu_ns),
             cell(turn.length_ns),
+            cell(turn.all_operations),
+            cell(turn.stolen_ns),
+            cell(turn.inflight),
         ])?;
     }
     table.finish()
@@ -132,6 +149,9 @@ pub fn read_turns(path: impl AsRef<Path>) -> Result<Vec<Turn>, StoreError> {
                 other_servers_cpu_ns: row.available(10, Row::number)?,
                 left_cpu_ns: row.available_where_present(11)?,
                 length_ns: row.available_where_present(12)?,
+                all_operations: row.available_where_present(13)?,
+                stolen_ns: row.available_where_present(14)?,
+                inflight: row.available_where_present(15)?,
             })
         })
         .collect()
@@ -209,7 +229,7 @@ mod tests {
         let turn = (
             any::<[u32; 2]>(),
             any::<[u64; 4]>(),
-            any::<[Option<u64>; 5]>(),
+            any::<[Option<u64>; 8]>(),
             any::<Option<i64>>(),
             speed,
         );
@@ -227,6 +247,9 @@ mod tests {
                     other_servers_cpu_ns,
                     left_cpu_ns,
                     length_ns,
+                    all_operations,
+                    stolen_ns,
+                    inflight,
                 ] = cpu;
                 Turn {
                     round,
@@ -242,6 +265,9 @@ mod tests {
                     other_servers_cpu_ns,
                     left_cpu_ns,
                     length_ns,
+                    all_operations,
+                    stolen_ns,
+                    inflight,
                 }
             },
         );
@@ -258,11 +284,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_text_is_as_documented() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("x.tsv");
-        let turn = Turn {
+    fn sample() -> Turn {
+        Turn {
             round: 1,
             position: 2,
             begin_ns: 30,
@@ -272,35 +295,25 @@ mod tests {
             speed: Some(512.5),
             left_cpu_ns: Some(7),
             length_ns: Some(20),
+            all_operations: Some(6),
+            stolen_ns: Some(0),
+            inflight: Some(3),
             ..Turn::default()
-        };
-        write_turns(&path, [turn.clone()]).unwrap();
-        let expected = "round\tposition\tbegin_ns\tactive_ns\toperations\terrors\tserver_cpu_ns\tclient_cpu_ns\tspeed\tforeign_cpu_ns\tother_servers_cpu_ns\tleft_cpu_ns\tlength_ns\n1\t2\t30\t18\t5\t0\t9\t-\t512.5\t-\t-\t7\t20\n";
+        }
+    }
+
+    const SAMPLE: &str = "round\tposition\tbegin_ns\tactive_ns\toperations\terrors\t\
+        server_cpu_ns\tclient_cpu_ns\tspeed\tforeign_cpu_ns\tother_servers_cpu_ns\tleft_cpu_ns\t\
+        length_ns\tall_operations\tstolen_ns\tinflight\n\
+        1\t2\t30\t18\t5\t0\t9\t-\t512.5\t-\t-\t7\t20\t6\t0\t3\n";
+
+    #[test]
+    fn the_text_is_as_documented() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.tsv");
+        write_turns(&path, [sample()]).unwrap();
+        let expected = SAMPLE;
         assert_eq!(fs::read_to_string(&path).unwrap(), expected);
-        let of_7 = expected.replace("\tlength_ns", "").replace("\t20\n", "\n");
-        fs::write(&path, &of_7).unwrap();
-        assert_eq!(
-            read_turns(&path).unwrap(),
-            [Turn {
-                length_ns: None,
-                ..turn.clone()
-            }],
-            "a campaign of version 7"
-        );
-        fs::write(
-            &path,
-            of_7.replace("\tleft_cpu_ns", "").replace("\t7\n", "\n"),
-        )
-        .unwrap();
-        assert_eq!(
-            read_turns(&path).unwrap(),
-            [Turn {
-                left_cpu_ns: None,
-                length_ns: None,
-                ..turn
-            }],
-            "an earlier one"
-        );
         for (bad, reason) in [
             (
                 expected.replace("\t18\t", "\t-\t"),
@@ -318,7 +331,7 @@ mod tests {
                 expected.replace("512.5", "inf"),
                 "the speed \"inf\" is not a number",
             ),
-            (expected.replace("\t-\t512.5", "\t512.5"), "it has 12 cells"),
+            (expected.replace("\t-\t512.5", "\t512.5"), "it has 15 cells"),
             (
                 expected.replace("\tspeed\t", "\tpace\t"),
                 "line 1: the columns are not",
@@ -332,5 +345,38 @@ mod tests {
             let error = read_turns(&path).unwrap_err().to_string();
             assert!(error.contains(reason) && error.contains("x.tsv"), "{error}");
         }
+    }
+
+    #[test]
+    fn files_of_earlier_versions_lack_columns() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.tsv");
+        let of_8 = SAMPLE
+            .replace("\tall_operations\tstolen_ns\tinflight", "")
+            .replace("\t6\t0\t3\n", "\n");
+        let of_7 = of_8.replace("\tlength_ns", "").replace("\t20\n", "\n");
+        let of_6 = of_7.replace("\tleft_cpu_ns", "").replace("\t7\n", "\n");
+        let turn_of_8 = Turn {
+            all_operations: None,
+            stolen_ns: None,
+            inflight: None,
+            ..sample()
+        };
+        let turn_of_7 = Turn {
+            length_ns: None,
+            ..turn_of_8.clone()
+        };
+        let turn_of_6 = Turn {
+            left_cpu_ns: None,
+            ..turn_of_7.clone()
+        };
+        for (text, turn) in [(of_8, turn_of_8), (of_7, turn_of_7), (of_6, turn_of_6)] {
+            fs::write(&path, &text).unwrap();
+            assert_eq!(read_turns(&path).unwrap(), [turn], "{text}");
+        }
+        // Of two columns that came together one alone is damage.
+        let cut = SAMPLE.replace("\tinflight", "").replace("\t3\n", "\n");
+        fs::write(&path, cut).unwrap();
+        assert!(read_turns(&path).is_err());
     }
 }

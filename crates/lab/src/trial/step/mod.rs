@@ -218,7 +218,7 @@ impl<'r, 't> StepRun<'r, 't> {
                 &step.name,
                 limit,
                 watchdog,
-                self.server,
+                (self.server, &order.data_dir),
             )?
             .with_open_limit(options.open_timeout)
             .after_writing(must_rest);

@@ -1,7 +1,10 @@
-//! The clocks that a turn is measured by.
+//! The clocks that a turn is measured by, and the counters that are read once for all turns of a
+//! step.
 
-use plimsoll_core::readings::{CpuShare, HostReading, Readings};
-use plimsoll_host::{CpuClocks, Proc, ServerProcesses, busy_ns};
+use std::path::Path;
+
+use plimsoll_core::readings::{CpuShare, HostReading, Reading, Readings};
+use plimsoll_host::{Activity, CpuClocks, InFlight, MachineClocks, Proc, ServerProcesses};
 
 /// CPU used since some instant long ago, or between two looks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,6 +17,8 @@ pub(super) struct Cpu {
     /// Of the campaign's other processes.
     others_ns: Option<u64>,
     busy_ns: Option<u64>,
+    /// Of the whole machine, by the hypervisor.
+    pub stolen_ns: Option<u64>,
 }
 
 impl Cpu {
@@ -25,6 +30,7 @@ impl Cpu {
             other_servers_ns: grown(self.other_servers_ns, earlier.other_servers_ns),
             others_ns: grown(self.others_ns, earlier.others_ns),
             busy_ns: grown(self.busy_ns, earlier.busy_ns),
+            stolen_ns: grown(self.stolen_ns, earlier.stolen_ns),
         }
     }
 
@@ -45,6 +51,9 @@ impl Cpu {
 
 pub(super) struct TurnMeter {
     proc: Proc,
+    machine: MachineClocks,
+    /// The device of the data directory.
+    in_flight: InFlight,
     /// None of an embedded engine.
     pub servers: Option<ServerProcesses>,
     client: CpuClocks,
@@ -54,12 +63,17 @@ pub(super) struct TurnMeter {
     last: Option<Cpu>,
     total: Cpu,
     active_ns: u64,
+    /// What the engine's processes had done before the first recorded turn.
+    before: Option<Activity>,
 }
 
 impl TurnMeter {
-    pub fn new(servers: Option<ServerProcesses>) -> Self {
+    pub fn new(servers: Option<ServerProcesses>, data_dir: &Path) -> Self {
+        let proc = Proc::new();
         Self {
-            proc: Proc::new(),
+            machine: MachineClocks::of(&proc),
+            in_flight: InFlight::under(&proc, data_dir),
+            proc,
             servers,
             client: CpuClocks::new([std::process::id()]),
             other_servers: CpuClocks::default(),
@@ -67,7 +81,30 @@ impl TurnMeter {
             last: None,
             total: Cpu::default(),
             active_ns: 0,
+            before: None,
         }
+    }
+
+    /// Before a recorded turn, the server still stopped: what it did until the first of them has no
+    /// part in the step's counters. A server that stands between its turns does nothing of which
+    /// they would know, so one look before the first turn and one behind the last are enough; an
+    /// embedded engine's process also has what it does meanwhile.
+    pub fn begin_recording(&mut self) {
+        if self.before.is_none() {
+            self.before = Some(self.activity());
+        }
+    }
+
+    fn activity(&self) -> Activity {
+        match &self.servers {
+            Some(servers) => Activity::of_processes(&self.proc, &servers.pids()),
+            None => Activity::of_this_process(&self.proc),
+        }
+    }
+
+    /// Requests that the device is at work on.
+    pub fn in_flight(&mut self) -> Option<u64> {
+        self.in_flight.read().ok()
     }
 
     /// The engine's processes, as the others know them. An embedded engine works in this
@@ -83,8 +120,10 @@ impl TurnMeter {
     }
 
     pub fn read(&mut self) -> Cpu {
+        let machine = self.machine.read();
         Cpu {
-            busy_ns: busy_ns(&self.proc).ok(),
+            busy_ns: machine.busy_ns.ok(),
+            stolen_ns: machine.stolen_ns.ok(),
             ..self.read_ours()
         }
     }
@@ -103,6 +142,7 @@ impl TurnMeter {
             other_servers_ns: self.other_servers.read_ns(),
             others_ns: self.others.read_ns(),
             busy_ns: None,
+            stolen_ns: None,
         }
     }
 
@@ -123,10 +163,20 @@ impl TurnMeter {
     }
 
     /// Of the readings of a step those that mean something when others have their turns meanwhile.
+    /// For when the last turn is over and the server is still stopped.
     pub fn into_readings(self) -> Readings {
+        const NO_TURN: &str = "the step had no turn";
         let seconds = |ns: u64| ns as f64 / 1e9;
-        let cpu = |ns: Option<u64>| ns.map(seconds).ok_or("the step had no turn".to_owned());
+        let cpu = |ns: Option<u64>| ns.map(seconds).ok_or(NO_TURN.to_owned());
         let mut readings = Readings::default();
+        match &self.before {
+            Some(before) => self.activity().put_since(before, &Ok(1.0), &mut readings),
+            None => {
+                for name in HostReading::OF_SERVER_PROCESSES {
+                    readings.put(name, Reading::Unavailable(NO_TURN.to_owned()));
+                }
+            }
+        }
         readings.put(HostReading::Seconds, seconds(self.active_ns));
         readings.put_cpu(match &self.servers {
             None => CpuShare::Embedded {
@@ -153,6 +203,7 @@ mod tests {
             other_servers_ns: Some(10),
             others_ns: None,
             busy_ns: Some(1_000),
+            stolen_ns: Some(10),
         };
         let after = Cpu {
             engine_ns: Some(400),
@@ -160,8 +211,10 @@ mod tests {
             other_servers_ns: Some(10),
             others_ns: None,
             busy_ns: Some(1_500),
+            stolen_ns: Some(30),
         };
         assert_eq!(after.since(&before).foreign_ns(), Some(100));
+        assert_eq!(after.since(&before).stolen_ns, Some(20));
         assert_eq!(before.since(&before).foreign_ns(), Some(0));
         let unknown = Cpu {
             busy_ns: None,

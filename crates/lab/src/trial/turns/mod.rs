@@ -5,6 +5,7 @@ mod meter;
 mod window;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,8 +41,9 @@ pub(super) struct TurnsRecord {
     pub turns: Vec<Turn>,
     /// The server's counters before the first.
     pub counters: BTreeMap<String, i64>,
-    /// CPU over all turns, those for warming up and the discarded parts included, as operations
-    /// are.
+    /// CPU over all turns, those for warming up and the discarded parts included, as the step's
+    /// operations are. Switches and I/O of the server over all recorded turns, discarded parts
+    /// included, as `all_operations` of the turns are.
     pub host: Readings,
     /// By client: what its worker did, those for warming up and the discarded parts left out.
     pub sums: BTreeMap<u32, TurnSums>,
@@ -64,6 +66,7 @@ pub(super) struct TurnRunner<'a> {
     open_limit: Duration,
     watchdog: &'a Watchdog,
     roots: Vec<u32>,
+    data_dir: &'a Path,
     counters: BTreeMap<String, i64>,
     /// Whether the step before wrote: what it left to do is done before the first turn.
     must_rest: bool,
@@ -79,7 +82,7 @@ impl<'a> TurnRunner<'a> {
         step: &str,
         limit: Duration,
         watchdog: &'a Watchdog,
-        server: &SharedServer,
+        (server, data_dir): (&SharedServer, &'a Path),
     ) -> Result<Self, EarlyEnd> {
         Ok(Self {
             commands,
@@ -89,6 +92,7 @@ impl<'a> TurnRunner<'a> {
             open_limit: limit,
             watchdog,
             roots: server.processes(),
+            data_dir,
             counters: server.counters()?,
             must_rest: false,
             clock: Arc::new(TurnClock::new(control.clone())),
@@ -150,7 +154,7 @@ impl<'a> TurnRunner<'a> {
         } else {
             Some(find(&self.roots)?)
         };
-        let mut meter = TurnMeter::new(servers);
+        let mut meter = TurnMeter::new(servers, self.data_dir);
         if self.must_rest {
             self.rest(&mut meter)?;
         }
@@ -168,8 +172,13 @@ impl<'a> TurnRunner<'a> {
             match self.next()? {
                 TurnCommand::Peers { servers, others } => meter.set_peers(servers, others),
                 TurnCommand::Turn(order) => {
+                    if order.round > 0 {
+                        meter.begin_recording();
+                    }
+                    let inflight = meter.in_flight();
                     self.go_on(&mut meter);
                     let (turn, parts, has_new) = self.take(order, begin, &mut meter)?;
+                    let turn = Turn { inflight, ..turn };
                     let has_new = self.pause(&mut meter)? || has_new;
                     send(&TrialMessage::TurnDone(TurnDone {
                         round: order.round,
@@ -192,12 +201,13 @@ impl<'a> TurnRunner<'a> {
                     }
                 }
                 TurnCommand::Finish => {
+                    let host = meter.into_readings();
                     self.clock.resume();
                     self.control.give(Command::Finish);
                     return Ok(TurnsRecord {
                         turns,
                         counters: self.counters.clone(),
-                        host: meter.into_readings(),
+                        host,
                         sums,
                     });
                 }
@@ -353,6 +363,9 @@ impl<'a> TurnRunner<'a> {
             left_cpu_ns: left_ns
                 .map(|ns| (ns as f64 * active_ns as f64 / length_ns.max(1) as f64) as u64),
             length_ns: Some(length_ns),
+            all_operations: Some(operations_between(&first.of_workers, &last.of_workers)),
+            stolen_ns: whole.stolen_ns,
+            inflight: None,
         };
         Ok((turn, parts, has_new))
     }
@@ -366,6 +379,14 @@ impl<'a> TurnRunner<'a> {
             cpu: cpu(),
         }
     }
+}
+
+/// Those of all workers, whether they count in the turn or not.
+fn operations_between(from: &[WorkerProgress], to: &[WorkerProgress]) -> u64 {
+    from.iter()
+        .zip(to)
+        .map(|(from, to)| to.ok.saturating_sub(from.ok))
+        .sum()
 }
 
 /// The mean time of one operation of a worker; none without one.
@@ -436,6 +457,7 @@ mod tests {
             open_limit: StepOptions::default().open_timeout,
             watchdog: &watchdog,
             roots: Vec::new(),
+            data_dir: dir.path(),
             counters: BTreeMap::new(),
             must_rest: false,
             clock: Arc::new(TurnClock::new(control.clone())),
