@@ -1,8 +1,11 @@
 //! From campaigns to the view.
 
+use std::collections::BTreeMap;
+
 use plimsoll_store::{CampaignDir, CampaignRecord};
 
 use crate::AnalysisError;
+use crate::cells::beyond::{self, SESSION};
 use crate::cells::campaigns::{campaign_info, plan_base, title};
 use crate::cells::cell_info::{CellInfo, candidate, cell_info, mark_incomparable};
 use crate::cells::differences::{Differences, compare, flatten};
@@ -118,11 +121,13 @@ pub fn analyse_among(
         steps,
         version_groups,
         environment,
+        beyond_build: Vec::new(),
         settings,
         notes: Vec::new(),
         cells: infos,
     };
-    // Notes look at the finished view.
+    // What follows looks at the finished view.
+    view.beyond_build = beyond::within(&view);
     view.notes = notes(&view);
     view.notes.extend(of_plan);
     let of_cells = notes_of_cells(&view, &cells, basis);
@@ -177,7 +182,21 @@ fn environments(cells: &[CellRuns<'_>], infos: &mut [CellInfo]) -> Differences {
     for (info, facts) in infos.iter_mut().zip(&environments) {
         info.machine = facts.as_ref().map(machines::identity).unwrap_or_default();
     }
-    compare(&environments)
+    compare(&environments).behind(compare(&sessions(infos)))
+}
+
+/// The facts of the cells' sessions. Nothing is known of those of earlier versions.
+fn sessions(infos: &[CellInfo]) -> Vec<Option<BTreeMap<String, String>>> {
+    let named = |info: &CellInfo| {
+        let facts = info.session.iter();
+        facts
+            .map(|(name, value)| (format!("{SESSION}{name}"), value.clone()))
+            .collect()
+    };
+    let facts = infos.iter();
+    facts
+        .map(|info| (!info.session.is_empty()).then(|| named(info)))
+        .collect()
 }
 
 /// The settings that the engines ran with, next to those that the configs ask for.

@@ -162,6 +162,7 @@ fn cell_info(cell: &Cell<'_>, label: &str) -> CellInfo {
         server_sha256: None,
         toolchain: BTreeMap::new(),
         caveat: None,
+        session: BTreeMap::new(),
         machine: BTreeMap::new(),
         other_machine: None,
         base: 0,

@@ -33,6 +33,7 @@ pub mod view;
 pub mod words;
 
 pub use analysis::{Options, analyse, analyse_among, default_view};
+pub use cells::beyond::{BeyondBuild, FactKind, between as beyond_build};
 pub use cells::selection;
 pub use error::AnalysisError;
 pub use profiles::{FlameNode, FunctionChange, Profiled, nameless_percent, profiles_of};

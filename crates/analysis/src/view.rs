@@ -3,6 +3,7 @@
 
 use crate::verdicts::Findings;
 
+pub use crate::cells::beyond::{BeyondBuild, FactKind};
 pub use crate::cells::campaigns::CampaignInfo;
 pub use crate::cells::cell_info::CellInfo;
 pub use crate::cells::differences::Differences;
@@ -49,8 +50,10 @@ pub struct View {
     pub steps: Vec<StepView>,
     /// RocksDB: its versions side by side, config by config. A/A controls are in none.
     pub version_groups: Vec<VersionGroup>,
-    /// Facts of machine and program, by cell.
+    /// Facts of sessions, machine and program, by cell.
     pub environment: Differences,
+    /// What differs between the cells beyond their builds.
+    pub beyond_build: Vec<BeyondBuild>,
     /// Settings the engines really ran with, by cell.
     pub settings: Settings,
     /// Why cells are not ok.
@@ -77,6 +80,7 @@ impl View {
             steps: Vec::new(),
             version_groups: Vec::new(),
             environment: Differences::default(),
+            beyond_build: Vec::new(),
             settings: Settings::default(),
             reasons: Vec::new(),
             notes: Vec::new(),

@@ -7,7 +7,7 @@ use common::{Campaign, Speed, plan_text, step};
 use plimsoll_analysis::classic::Class;
 use plimsoll_analysis::metrics::{self, CATALOGUE};
 use plimsoll_analysis::view::{Outcome, Status};
-use plimsoll_analysis::{AnalysisError, Options, View, analyse, compare};
+use plimsoll_analysis::{AnalysisError, FactKind, Options, View, analyse, compare};
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::{Event, ServerCrashed, StepDone, StepFailed, StepStart, TrialFailed};
@@ -695,7 +695,24 @@ fn differences_name_what_is_not_the_build() {
             .map(|(name, _)| name.clone())
             .collect::<Vec<_>>()
     };
-    assert_eq!(names(&view.environment.differing), ["data_device"]);
+    assert_eq!(
+        names(&view.environment.differing),
+        ["session.journal_mode", "data_device"]
+    );
+    let beyond = view.beyond_build.iter();
+    let beyond: Vec<_> = beyond.map(|fact| (fact.kind, fact.name.as_str())).collect();
+    assert_eq!(
+        beyond,
+        [
+            (FactKind::Session, "journal_mode"),
+            (FactKind::Environment, "data_device"),
+            (FactKind::Setting, "journal_mode"),
+            (FactKind::Setting, "synchronous"),
+        ]
+    );
+    let two = [(&view, 0), (&view, 1)];
+    let beyond = plimsoll_analysis::beyond_build(&two);
+    assert_eq!(beyond.len(), 1, "only synchronous: {beyond:?}");
     let settings: Vec<&str> = view
         .settings
         .differing

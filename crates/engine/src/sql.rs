@@ -5,7 +5,7 @@ use std::fmt;
 
 use plimsoll_core::engines::EngineName;
 
-use crate::{EngineError, SqlSession};
+use crate::{EngineError, Settings, SqlError, SqlSession};
 
 /// The SQL side of a server.
 pub trait SqlServer: Send + Sync {
@@ -117,6 +117,14 @@ pub trait SqlForms: fmt::Debug + Send + Sync {
 
     fn begin(&self, _is_writing: bool) -> &'static str {
         "BEGIN"
+    }
+
+    /// Asks this session what it is like: `character_set`, `collation`, `isolation`, `autocommit`,
+    /// `protocol`, `tls`, `compression` and what the engine has besides. Engines use the same name
+    /// and the same words for the same thing, so that cells of several engines can be compared.
+    /// Empty for an engine without sessions of its own.
+    fn session_facts(&self, _session: &mut dyn SqlSession) -> Result<Settings, SqlError> {
+        Ok(Settings::new())
     }
 
     /// Whether `BEGIN` can be prepared.

@@ -40,9 +40,11 @@ pub fn show_json(view: &View) -> Value {
             "toolchain": cell.toolchain,
             "not_comparable": cell.caveat.as_ref().map(ToString::to_string),
             "other_machine": cell.other_machine,
+            "session": cell.session,
         })).collect::<Vec<_>>(),
         "results": view.results.iter().map(|result| result_json(view, result)).collect::<Vec<_>>(),
     });
+    value["beyond_build"] = beyond_build_json(view);
     value["comparisons"] = comparisons_json(view);
     value["control"] = controls_json(view);
     if campaigns.len() > 1 {
@@ -99,6 +101,20 @@ pub fn confirm_json(view: &View) -> Value {
         "comparisons": comparisons_json(view),
         "control": controls_json(view),
     })
+}
+
+/// What differs between the cells beyond their builds.
+fn beyond_build_json(view: &View) -> Value {
+    let beyond = view.beyond_build.iter();
+    beyond
+        .map(|beyond| {
+            json!({
+                "kind": beyond.kind.name(),
+                "name": beyond.name,
+                "cells": by_cell(view, &beyond.values),
+            })
+        })
+        .collect()
 }
 
 fn comparisons_json(view: &View) -> Value {

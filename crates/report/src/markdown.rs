@@ -30,6 +30,7 @@ pub fn to_markdown(view: &View) -> String {
         add_campaign(&mut text, campaign);
     }
     text.push('\n');
+    add_beyond_build(&mut text, view);
     for note in &view.notes {
         line(&mut text, &format!("> {}  ", escape(note)));
     }
@@ -60,6 +61,18 @@ pub fn to_markdown(view: &View) -> String {
     add_logs(&mut text, view);
     add_what_ran(&mut text, view);
     text
+}
+
+fn add_beyond_build(text: &mut String, view: &View) {
+    if view.beyond_build.is_empty() {
+        return;
+    }
+    let labels: Vec<&str> = view.cells.iter().map(|cell| cell.label.as_str()).collect();
+    line(text, "Differs beyond the build:\n");
+    for beyond in &view.beyond_build {
+        line(text, &format!("- {}", escape(&beyond.line(&labels))));
+    }
+    line(text, "");
 }
 
 /// The campaign in a line, and below it what its plan is about.

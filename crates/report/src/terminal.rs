@@ -27,6 +27,12 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
     for campaign in &view.campaigns {
         add_campaign(&mut text, campaign, paint);
     }
+    if !view.beyond_build.is_empty() {
+        text.push_str("differs beyond the build:\n");
+    }
+    for beyond in &view.beyond_build {
+        add_wrapped(&mut text, "- ", &beyond.line(&labels(view)));
+    }
     add_verdicts(&mut text, view, paint);
     let summary = &view.summary;
     for table in summary
@@ -68,6 +74,11 @@ pub fn to_terminal(view: &View, is_coloured: bool) -> String {
         }
     }
     text
+}
+
+fn labels(view: &View) -> Vec<&str> {
+    let cells = view.cells.iter();
+    cells.map(|cell| cell.label.as_str()).collect()
 }
 
 fn add_campaign(text: &mut String, campaign: &CampaignInfo, paint: Paint) {

@@ -84,6 +84,7 @@ fn first_trial() -> Vec<Event> {
             build_options: vec!["THREADSAFE=1".into()],
             embedded: true,
             effective_settings: [("journal_mode".to_owned(), "wal".to_owned())].into(),
+            session: None,
             seconds: 0.002,
         }),
         Event::StepStart(StepStart {

@@ -41,6 +41,8 @@ pub struct CellInfo {
     pub toolchain: BTreeMap<String, String>,
     /// Why its build and the base's are not strictly comparable.
     pub caveat: Option<Caveat>,
+    /// What the workers' sessions are like, as read back; empty where that is not known.
+    pub session: BTreeMap<String, String>,
     /// What tells its machine from others, by name; empty where that is not known.
     pub machine: BTreeMap<&'static str, String>,
     /// How its machine differs from the base's.
@@ -130,6 +132,9 @@ pub(crate) fn cell_info(cell: &CellRuns<'_>, label: &str, campaign: usize) -> Ce
             .map(|build| build.toolchain.clone())
             .unwrap_or_default(),
         caveat: None,
+        session: ready
+            .and_then(|ready| ready.session.clone())
+            .unwrap_or_default(),
         machine: BTreeMap::new(),
         other_machine: None,
         base: 0,

@@ -13,6 +13,25 @@ pub struct Differences {
     pub equal: Vec<(String, String)>,
 }
 
+impl Differences {
+    /// Name and value of what is known of one cell.
+    pub(crate) fn of_cell(&self, cell: usize) -> impl Iterator<Item = (&str, &str)> {
+        let own = self
+            .differing
+            .iter()
+            .filter_map(move |(name, values)| Some((name.as_str(), values.get(cell)?.as_deref()?)));
+        let common = self.equal.iter();
+        own.chain(common.map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
+    /// Puts these in front.
+    pub(crate) fn behind(self, mut first: Self) -> Self {
+        first.differing.extend(self.differing);
+        first.equal.extend(self.equal);
+        first
+    }
+}
+
 /// Facts that begin with this are of one moment: they differ between any two trials.
 const MOMENTARY: &str = "now_";
 

@@ -1,5 +1,6 @@
 //! What tells one cell from another: settings, machines, versions; and how cells are chosen.
 
+pub(crate) mod beyond;
 pub(crate) mod campaigns;
 pub(crate) mod cell_info;
 pub(crate) mod differences;

@@ -32,6 +32,21 @@ pub struct Settings {
     pub session_clients: Vec<Option<String>>,
 }
 
+impl Settings {
+    /// Name and value of every setting that one cell runs with, but those that name places.
+    pub(crate) fn of_cell(&self, cell: usize) -> impl Iterator<Item = (&str, &str)> {
+        let own = self.differing.iter().filter_map(move |setting| {
+            Some((setting.name.as_str(), setting.values.get(cell)?.as_deref()?))
+        });
+        let only = self.only_in.iter();
+        let only = only
+            .filter(move |only| only.cells.contains(&cell))
+            .flat_map(|only| &only.settings);
+        let named = only.chain(&self.equal);
+        own.chain(named.map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+}
+
 /// A setting of a config that did not become what it asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotAsAsked {
@@ -200,7 +215,7 @@ pub(crate) fn compare(cells: &[CellSettings<'_>]) -> Settings {
 
 /// The variable that an option of a config sets: in small letters, with underscores, without the
 /// mark of options that may be unknown and without the versions it is for (`io_method@18`).
-fn plain_name(option: &str) -> String {
+pub(crate) fn plain_name(option: &str) -> String {
     let name = option.to_ascii_lowercase().replace('-', "_");
     let name = name.strip_prefix("loose_").unwrap_or(&name);
     name.split('@').next().unwrap_or_default().to_owned()

@@ -4,6 +4,7 @@ use itertools::Itertools;
 use plimsoll_core::plan::published::{PUBLISHED, group_of};
 use plimsoll_stats::{RESAMPLES, mann_whitney, median_ratio, seed_of};
 
+use crate::cells::beyond::{BeyondBuild, between};
 use crate::cells::machines;
 use crate::runs::status::Status;
 use crate::steps::step_view::StepView;
@@ -32,6 +33,8 @@ pub struct Comparison {
     pub b: String,
     /// The campaigns that they are of.
     pub campaigns: [String; 2],
+    /// What differs beyond the builds, `a` first in each.
+    pub beyond_build: Vec<BeyondBuild>,
     /// Steps that at least one has, in the order of reports.
     pub rows: Vec<Row>,
     /// Groups in the order of their first step: name, geometric mean of the ratios, steps.
@@ -127,6 +130,7 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
     notes.retain(|note| note != ONE_CELL && seen.insert(note.clone()));
     Comparison {
         notes,
+        beyond_build: between(&[a, b]),
         a: a.0.cells[a.1].label.clone(),
         b: b.0.cells[b.1].label.clone(),
         campaigns: [a, b].map(|side| campaign(side).to_owned()),

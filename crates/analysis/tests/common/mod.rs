@@ -162,6 +162,7 @@ impl Campaign {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
+            session: Some(session(settings)),
             seconds: 0.01,
         };
         events.append(&Event::ServerReady(ready)).unwrap();
@@ -174,6 +175,15 @@ impl Campaign {
         write_json_atomically(dir.join("env.json"), &environment).unwrap();
         Trial { dir, events }
     }
+}
+
+/// What a session of these settings tells.
+fn session(settings: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let mode = settings.iter().find(|(name, _)| *name == "journal_mode");
+    let mode = mode.map_or("delete", |(_, mode)| mode);
+    [("journal_mode", mode), ("tls", "none")]
+        .map(|(name, fact)| (name.to_owned(), fact.to_owned()))
+        .into()
 }
 
 /// An attempt at a trial while it is written.

@@ -2,7 +2,8 @@
 
 use plimsoll_core::engines::EngineName;
 
-use crate::{AutoKey, KeyPlace, Partitioned, SqlForms};
+use super::facts;
+use crate::{AutoKey, KeyPlace, Partitioned, Settings, SqlError, SqlForms, SqlSession};
 
 /// On InnoDB, or on RocksDB.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +90,10 @@ impl SqlForms for MysqlForms {
 
     fn prepares_begin(&self) -> bool {
         false
+    }
+
+    fn session_facts(&self, session: &mut dyn SqlSession) -> Result<Settings, SqlError> {
+        facts::of_session(session)
     }
 
     fn has_text_queries(&self) -> bool {

@@ -8,6 +8,7 @@
 mod admin;
 mod drain;
 mod external;
+mod facts;
 mod failure;
 mod files;
 mod forms;

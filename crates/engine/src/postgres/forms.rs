@@ -2,7 +2,8 @@
 
 use plimsoll_core::engines::EngineName;
 
-use crate::{AutoKey, KeyPlace, Partitioned, SqlForms};
+use super::facts;
+use crate::{AutoKey, KeyPlace, Partitioned, Settings, SqlError, SqlForms, SqlSession};
 
 #[derive(Clone, Copy, Debug)]
 pub struct PostgresForms;
@@ -66,6 +67,10 @@ impl SqlForms for PostgresForms {
 
     fn copies_rows(&self) -> bool {
         true
+    }
+
+    fn session_facts(&self, session: &mut dyn SqlSession) -> Result<Settings, SqlError> {
+        facts::of_session(session)
     }
 
     fn has_text_deletes(&self) -> bool {

@@ -6,6 +6,7 @@
 
 mod drain;
 mod external;
+mod facts;
 mod failure;
 mod forms;
 mod link;

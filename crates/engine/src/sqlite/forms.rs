@@ -2,7 +2,8 @@
 
 use plimsoll_core::engines::EngineName;
 
-use crate::{AutoKey, KeyPlace, SqlForms};
+use super::pragma;
+use crate::{AutoKey, KeyPlace, Settings, SqlError, SqlForms, SqlSession};
 
 #[derive(Clone, Copy, Debug)]
 pub struct SqliteForms;
@@ -26,6 +27,10 @@ impl SqlForms for SqliteForms {
 
     fn index_hint(&self, index: &str) -> String {
         format!(" INDEXED BY {index}")
+    }
+
+    fn session_facts(&self, session: &mut dyn SqlSession) -> Result<Settings, SqlError> {
+        pragma::session_facts(session)
     }
 
     /// Takes the write lock at once: a transaction that reads first could never get it after

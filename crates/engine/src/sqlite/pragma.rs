@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use super::failure;
-use crate::{EngineError, Settings};
+use crate::{EngineError, Settings, SqlError, SqlSession};
 
 /// A pragma that a config may set.
 struct Pragma {
@@ -292,6 +292,35 @@ pub(super) fn read_all(connection: &Connection) -> Result<Settings, EngineError>
         .iter()
         .map(|pragma| Ok((pragma.name.to_owned(), read(connection, pragma)?)))
         .collect()
+}
+
+/// What a session is like: pragmas, their values in the library's words, and what no connection can
+/// change: transactions are serializable, because there is one writer at a time.
+pub(super) fn session_facts(session: &mut dyn SqlSession) -> Result<Settings, SqlError> {
+    let mut facts: Settings = [
+        ("isolation", "serializable"),
+        ("autocommit", "on"),
+        ("collation", "binary"),
+        ("protocol", "in process"),
+        ("tls", "none"),
+        ("compression", "off"),
+    ]
+    .map(|(name, fact)| (name.to_owned(), fact.to_owned()))
+    .into();
+    for (fact, pragma) in [
+        ("character_set", "encoding"),
+        ("journal_mode", "journal_mode"),
+        ("synchronous", "synchronous"),
+    ] {
+        session.for_each_row(&format!("PRAGMA {pragma}"), &mut |row| {
+            let value = row.first().copied().unwrap_or_default();
+            let known = find(pragma).ok();
+            let word = known.and_then(|known| known.values.canonical(value));
+            let word = word.unwrap_or_else(|| value.to_lowercase());
+            facts.insert(fact.to_owned(), word);
+        })?;
+    }
+    Ok(facts)
 }
 
 fn read(connection: &Connection, pragma: &Pragma) -> Result<String, EngineError> {

@@ -119,6 +119,7 @@ fn prepare(trial: &mut Trial<'_>) -> Result<Driver, EarlyEnd> {
             .collect(),
         embedded: true,
         effective_settings: settings,
+        session: None,
         seconds: started.elapsed().as_secs_f64(),
     }))?;
     Ok(Driver { program, logs })

@@ -10,6 +10,7 @@ mod early_end;
 mod lifeline;
 mod measuring;
 mod progress;
+mod session;
 mod start;
 mod step;
 mod turns;

@@ -18,6 +18,7 @@ use plimsoll_workload::kv::step_settings;
 
 use super::Trial;
 use super::early_end::EarlyEnd;
+use super::session;
 
 /// Connections on top of the workers': one asks whether the server lives, one asks for its
 /// counters.
@@ -100,6 +101,7 @@ impl Trial<'_> {
             build_options: build.options,
             embedded: engine.is_embedded(),
             effective_settings: settings.clone(),
+            session: session::facts(&server, &self.order.cell.workload)?,
             seconds: started.elapsed().as_secs_f64(),
         }))?;
         Ok(StartedServer {

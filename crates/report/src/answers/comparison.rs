@@ -19,7 +19,9 @@ const SAMPLES: [&str; 3] = ["95 % interval", "p", "runs"];
 impl Draw for Comparison {
     fn to_text(&self) -> String {
         let [a, b] = names(self);
-        let mut text = format!("a: {a}\nb: {b}\n") + &table(self);
+        let mut text = format!("a: {a}\nb: {b}\n");
+        text.push_str(&beyond_build(self));
+        text.push_str(&table(self));
         text.push_str("\ngeometric means of b/a\n");
         for (name, mean, steps) in &self.groups {
             writeln!(text, "{mean:>6.3}  {name} ({steps})")
@@ -55,6 +57,12 @@ impl Draw for Comparison {
             "b": self.b,
             "campaign_a": self.campaigns[0],
             "campaign_b": self.campaigns[1],
+            "beyond_build": self.beyond_build.iter().map(|beyond| json!({
+                "kind": beyond.kind.name(),
+                "name": beyond.name,
+                "a": beyond.values[0],
+                "b": beyond.values[1],
+            })).collect::<Vec<_>>(),
             "steps": self.rows.iter().map(|row| json!({
                 "step": row.step,
                 "group": row.group,
@@ -84,6 +92,18 @@ impl Draw for Comparison {
             "notes": self.notes,
         })
     }
+}
+
+/// What differs beyond the builds, a line each.
+fn beyond_build(comparison: &Comparison) -> String {
+    if comparison.beyond_build.is_empty() {
+        return String::new();
+    }
+    let lines = comparison.beyond_build.iter();
+    let lines: Vec<String> = lines
+        .map(|beyond| format!("  {}\n", beyond.line(&["a", "b"])))
+        .collect();
+    format!("differs beyond the build:\n{}", lines.concat())
 }
 
 /// A line per step below the heading of its group.
@@ -228,8 +248,16 @@ pub fn comparison_to_markdown(comparison: &Comparison) -> String {
         <_>::default()
     };
     let [a, b] = names(comparison).map(|name| escape(&name));
+    let beyond = comparison.beyond_build.iter();
+    let beyond: Vec<String> = beyond
+        .map(|beyond| format!("- {}\n", escape(&beyond.line(&["a", "b"]))))
+        .collect();
+    let beyond = match beyond.concat() {
+        none if none.is_empty() => none,
+        lines => format!("\nDiffers beyond the build:\n\n{lines}"),
+    };
     let mut text = format!(
-        "a: {a}  \nb: {b}\n\n| | a | b | b/a |{headings}\n| :-- | --: | --: | --: |{rule}\n"
+        "a: {a}  \nb: {b}\n{beyond}\n| | a | b | b/a |{headings}\n| :-- | --: | --: | --: |{rule}\n"
     );
     let printed = |value: &Option<(String, f64)>| {
         value
@@ -315,6 +343,7 @@ fn printed_samples(row: &ComparisonRow) -> [String; 3] {
 #[cfg(test)]
 mod tests {
     use plimsoll_analysis::questions::compare::*;
+    use plimsoll_analysis::{BeyondBuild, FactKind};
 
     use super::*;
 
@@ -352,10 +381,18 @@ mod tests {
         let rows = vec![row, self::row("r", "1", "1")];
         let campaigns = ["1".to_owned(), "2".to_owned()];
         let (a, b) = ("a".to_owned(), "b".to_owned());
+        let beyond = BeyondBuild {
+            kind: FactKind::Session,
+            name: "isolation".to_owned(),
+            values: ["repeatable read", "read committed"]
+                .map(|level| Some(level.to_owned()))
+                .to_vec(),
+        };
         let comparison = Comparison {
             a,
             b,
             campaigns,
+            beyond_build: vec![beyond],
             rows,
             groups: Vec::new(),
             caveat: "",
@@ -363,7 +400,10 @@ mod tests {
         };
         let text = comparison.to_text();
         assert!(
-            text.starts_with("a: a of 1\nb: b of 2\n") && text.contains("largest movers: q 0.90\n"),
+            text.starts_with(
+                "a: a of 1\nb: b of 2\ndiffers beyond the build:\n  session isolation: repeatable \
+                read (a); read committed (b)\n"
+            ) && text.contains("largest movers: q 0.90\n"),
             "{text}"
         );
         assert!(
@@ -377,7 +417,9 @@ mod tests {
             "{}",
             comparison_to_markdown(&comparison)
         );
-        assert_eq!(comparison.to_json()["steps"][0]["unpaired"]["runs_b"], 5);
+        let value = comparison.to_json();
+        assert_eq!(value["steps"][0]["unpaired"]["runs_b"], 5);
+        assert_eq!(value["beyond_build"][0]["b"], "read committed");
     }
 
     #[test]
@@ -402,6 +444,7 @@ mod tests {
             a,
             b,
             campaigns,
+            beyond_build: Vec::new(),
             rows,
             groups,
             caveat: "",

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::sections::{appendix, summary, verdicts};
+use super::sections::{appendix, beyond, summary, verdicts};
 use super::{data, figures, step};
 use plimsoll_analysis::view::View;
 
@@ -37,6 +37,7 @@ pub fn to_html(view: &View) -> String {
                 (contents(view))
                 main {
                     (summary::head(view))
+                    (beyond::section(view))
                     (verdicts::section(view))
                     (summary::notes(view))
                     (summary::cells(view))

@@ -71,6 +71,11 @@ pub struct ServerReady {
     pub embedded: bool,
     /// The settings it really runs with.
     pub effective_settings: BTreeMap<String, String>,
+    /// What the workers' sessions are like, as read back on one that was opened as theirs are:
+    /// `character_set`, `isolation`, `tls`, ... None where there are none, and in trials of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<BTreeMap<String, String>>,
     /// From the start to readiness.
     pub seconds: f64,
 }

@@ -36,6 +36,7 @@ pub(crate) fn one_of_each() -> Vec<Event> {
             build_options: vec!["THREADSAFE=1".into()],
             embedded: true,
             effective_settings: BTreeMap::from([("synchronous".into(), "2".into())]),
+            session: None,
             seconds: 0.1,
         }),
         Event::StepStart(StepStart {
@@ -280,14 +281,16 @@ fn trial_start() -> impl Strategy<Value = Event> {
 
 fn server_ready() -> impl Strategy<Value = Event> {
     let settings = btree_map(text(), text(), 0..3);
-    let more = (any::<bool>(), settings, number());
+    let session = option::of(btree_map(text(), text(), 0..3));
+    let more = (any::<bool>(), settings, session, number());
     (text(), vec(text(), 0..3), more).prop_map(
-        |(version, build_options, (embedded, effective_settings, seconds))| {
+        |(version, build_options, (embedded, effective_settings, session, seconds))| {
             Event::ServerReady(ServerReady {
                 version,
                 build_options,
                 embedded,
                 effective_settings,
+                session,
                 seconds,
             })
         },

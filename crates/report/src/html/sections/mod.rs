@@ -1,6 +1,7 @@
 //! The sections of the page other than those of steps, from the top to the end.
 
 pub(crate) mod appendix;
+pub(crate) mod beyond;
 mod microbenchmarks;
 mod ran;
 mod settings;
