@@ -29,6 +29,13 @@ impl ServiceAndResponse {
         }
     }
 
+    pub fn reset(&mut self) {
+        self.service.reset();
+        if let Some(response) = &mut self.response {
+            response.reset();
+        }
+    }
+
     /// Moves all values of `other` here.
     fn take(&mut self, other: &mut Self) {
         self.service
@@ -43,13 +50,18 @@ impl ServiceAndResponse {
     }
 }
 
+/// By kind.
+type Pairs = BTreeMap<usize, ServiceAndResponse>;
+
 #[derive(Debug)]
 struct State {
-    pending: BTreeMap<u64, BTreeMap<usize, ServiceAndResponse>>,
+    pending: BTreeMap<u64, Pairs>,
     /// The interval each worker is in.
     positions: Vec<u64>,
     /// Intervals below this are written.
     oldest_open: u64,
+    /// How often what came before was left out.
+    restarts: u64,
 }
 
 /// The meeting place of workers and writer.
@@ -65,6 +77,7 @@ impl Intervals {
             pending: BTreeMap::new(),
             positions: vec![0; workers],
             oldest_open: 0,
+            restarts: 0,
         };
         Self {
             interval_s,
@@ -102,16 +115,39 @@ impl Intervals {
         state.positions[worker] = next;
     }
 
-    /// The oldest interval that no worker will add to, or that has waited long enough.
-    pub fn next_complete(&self) -> Option<(u64, BTreeMap<usize, ServiceAndResponse>)> {
+    /// Leaves out all that was handed over: sums begin again. For while no worker works.
+    pub fn restart(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (&interval, _) = state.pending.first_key_value()?;
-        let slowest = state.positions.iter().copied().min().unwrap_or(u64::MAX);
-        if interval >= slowest && state.pending.len() <= MOST_PENDING {
+        state.pending.clear();
+        state.restarts += 1;
+    }
+
+    /// The oldest interval that no worker will add to, or that has waited long enough.
+    pub fn next_complete(&self) -> Complete {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        Complete {
+            restarts: state.restarts,
+            interval: state.pop_complete(),
+        }
+    }
+}
+
+/// What is to be written next.
+pub(crate) struct Complete {
+    /// How often sums have begun again by now: those of fewer are left out.
+    pub restarts: u64,
+    pub interval: Option<(u64, Pairs)>,
+}
+
+impl State {
+    fn pop_complete(&mut self) -> Option<(u64, Pairs)> {
+        let (&interval, _) = self.pending.first_key_value()?;
+        let slowest = self.positions.iter().copied().min().unwrap_or(u64::MAX);
+        if interval >= slowest && self.pending.len() <= MOST_PENDING {
             return None;
         }
-        state.oldest_open = interval + 1;
-        state.pending.pop_first()
+        self.oldest_open = interval + 1;
+        self.pending.pop_first()
     }
 }
 
@@ -135,7 +171,7 @@ mod tests {
             let mut one = pair(&[second + 1]);
             intervals.add(0, second, second + 1, [(0, &mut one)].into_iter());
             assert!(one.service.is_empty(), "handed over");
-            while let Some((interval, pairs)) = intervals.next_complete() {
+            while let Some((interval, pairs)) = intervals.next_complete().interval {
                 written.push((interval, pairs[&0].service.len()));
             }
         }
@@ -143,10 +179,28 @@ mod tests {
         intervals.add(0, 20, u64::MAX, std::iter::empty());
         let mut late = pair(&[1, 2, 3]);
         intervals.add(1, 0, u64::MAX, [(0, &mut late)].into_iter());
-        while let Some((interval, pairs)) = intervals.next_complete() {
+        while let Some((interval, pairs)) = intervals.next_complete().interval {
             written.push((interval, pairs[&0].service.len()));
         }
         assert_eq!(written.iter().map(|(_, count)| count).sum::<u64>(), 23);
         assert!(written.is_sorted(), "in the order of time");
+    }
+
+    #[test]
+    fn what_came_before_a_restart_is_left_out() {
+        let intervals = Intervals::new(1, 1);
+        intervals.add(0, 0, 1, [(0, &mut pair(&[5]))].into_iter());
+        intervals.add(0, 1, 2, [(0, &mut pair(&[5]))].into_iter());
+        let first = intervals.next_complete();
+        assert_eq!(
+            (first.restarts, first.interval.map(|(at, _)| at)),
+            (0, Some(0))
+        );
+        intervals.restart();
+        let none = intervals.next_complete();
+        assert!(none.restarts == 1 && none.interval.is_none());
+        intervals.add(0, 2, 3, [(0, &mut pair(&[7, 8]))].into_iter());
+        let (at, pairs) = intervals.next_complete().interval.unwrap();
+        assert_eq!((at, pairs[&0].service.len()), (2, 2));
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct LiveCounts {
     pub turn_from_ns: AtomicU64,
     pub turn_start_ok: AtomicU64,
     pub turn_start_done_ns: AtomicU64,
+    /// Read by the worker when a turn begins: how often the times so far were to be left out.
+    pub times_left_out: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -106,6 +108,8 @@ pub(crate) struct Recorder {
     rows: u64,
     unsuccessful: u64,
     first_failure: Option<Failure>,
+    /// How often the times so far were left out.
+    times_left_out: u64,
 }
 
 impl Recorder {
@@ -157,6 +161,7 @@ impl Recorder {
             rows: 0,
             unsuccessful: 0,
             first_failure: None,
+            times_left_out: 0,
         }
     }
 
@@ -176,6 +181,22 @@ impl Recorder {
         if turn_from_ns > 0 {
             self.turn_from_ns = turn_from_ns;
             self.next_ns = self.second_end_ns.min(turn_from_ns);
+        }
+        let times_left_out = self.live[self.worker]
+            .times_left_out
+            .load(Ordering::Acquire);
+        if times_left_out > self.times_left_out {
+            self.times_left_out = times_left_out;
+            self.leave_out_times();
+        }
+    }
+
+    fn leave_out_times(&mut self) {
+        for record in &mut self.kinds {
+            record.interval.reset();
+            if let Some(lag) = &mut record.lag {
+                lag.reset();
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use plimsoll_core::clock::Clock;
 
 use crate::clock::MonotonicClock;
 use crate::control::Control;
+use crate::intervals::Intervals;
 use crate::recorder::LiveCounts;
 
 /// A monotonic clock that stands still between two turns.
@@ -78,6 +79,7 @@ pub struct TurnProgress(OnceLock<Workers>);
 #[derive(Debug)]
 struct Workers {
     live: Arc<[LiveCounts]>,
+    intervals: Arc<Intervals>,
     primary: Vec<PrimaryWorker>,
 }
 
@@ -117,9 +119,28 @@ pub struct TurnStart {
 }
 
 impl TurnProgress {
-    pub(crate) fn add_workers(&self, live: Arc<[LiveCounts]>, primary: Vec<PrimaryWorker>) {
+    pub(crate) fn add_workers(
+        &self,
+        live: Arc<[LiveCounts]>,
+        intervals: Arc<Intervals>,
+        primary: Vec<PrimaryWorker>,
+    ) {
         // This is for one step; of another one it would show nothing.
-        let _ = self.0.set(Workers { live, primary });
+        let _ = self.0.set(Workers {
+            live,
+            intervals,
+            primary,
+        });
+    }
+
+    /// Leaves all operations so far out of the step's histograms of times: they were for warming
+    /// up. Counts of operations stay. For between two turns, while all workers are parked.
+    pub fn leave_out_times(&self) {
+        let Some(workers) = self.0.get() else { return };
+        workers.intervals.restart();
+        for live in workers.live.iter() {
+            live.times_left_out.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// Whether the step's workers are known: from then on [`Control::wait_until_parked`] waits for

@@ -177,6 +177,56 @@ fn nothing_is_done_between_turns_and_the_progress_shows_what_was() {
     assert_eq!(outcome.operations[0].ok, stage.count());
 }
 
+/// A cold server's first half second was a quarter of all operations that p99 was taken of.
+#[test]
+fn times_of_warming_up_are_in_no_histogram() {
+    let stage = Stage::new();
+    let tasks = [Arrival::Closed, even_ms(10)]
+        .into_iter()
+        .zip(1..)
+        .map(|(arrival, client)| stage.task(client, arrival, Stop::Time(DAY_NS)))
+        .collect();
+    let noted = Arc::new(AtomicU64::new(0));
+    let warm_up_operations = noted.clone();
+    let outcome = stage.run(tasks, move |stage| {
+        stage.settle();
+        // Longer than a second: some of it is handed over, and written, before it is left out.
+        for _ in 0..3 {
+            stage.turn(700 * MS);
+        }
+        noted.store(stage.count(), Ordering::SeqCst);
+        stage.progress.leave_out_times();
+        for _ in 0..4 {
+            stage.turn(300 * MS);
+        }
+        stage.finish();
+    });
+    let operation = &outcome.operations[0];
+    let service = operation.service.decode().unwrap();
+    let warm_up = warm_up_operations.load(Ordering::SeqCst);
+    assert!(warm_up > 0 && operation.ok > warm_up);
+    assert_eq!(
+        service.len(),
+        operation.ok - warm_up,
+        "counts have them, times have not"
+    );
+    // Of the worker with a schedule, and what it owes at the end.
+    let of_schedule = outcome.clients.iter().find(|client| client.client == 2);
+    let most = of_schedule.unwrap().ok + operation.unsent;
+    for times in [&operation.response, &operation.lag] {
+        let times = times.as_ref().unwrap().decode().unwrap();
+        assert!(!times.is_empty() && times.len() < most, "{}", times.len());
+    }
+}
+
+fn even_ms(every_ms: u64) -> Arrival {
+    Arrival::Even {
+        operations: 1,
+        period_ns: every_ms * MS,
+        phase_ns: 0,
+    }
+}
+
 #[test]
 fn an_open_loop_is_due_as_often_per_active_second() {
     let stage = Stage::new();

@@ -18,9 +18,19 @@ pub(super) struct Log<'a, 'b, W: Write> {
     pub writer: IntervalLogWriter<'b, 'b, W, V2DeflateSerializer>,
     pub kinds: &'a [&'a str],
     pub totals: BTreeMap<usize, Totals>,
+    /// How often the sums have begun again.
+    pub restarts: u64,
 }
 
 impl<W: Write> Log<'_, '_, W> {
+    /// Lets the sums begin again if they have not yet. What is written stays.
+    pub fn restart(&mut self, restarts: u64) {
+        if restarts > self.restarts {
+            self.restarts = restarts;
+            self.totals.clear();
+        }
+    }
+
     /// Writes the histograms of an interval that begins `at` after the start.
     pub fn add(
         &mut self,

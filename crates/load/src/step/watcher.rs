@@ -60,6 +60,7 @@ impl<C: Clock> Watcher<'_, C> {
             writer,
             kinds: self.kinds,
             totals: BTreeMap::new(),
+            restarts: 0,
         };
         let mut latest = Progress::default();
         self.update(&mut latest, start_ns);
@@ -115,7 +116,12 @@ impl<C: Clock> Watcher<'_, C> {
         latest: &mut Progress,
     ) -> Result<(), StepError> {
         let whole = Duration::from_secs(self.workers.intervals.interval_s());
-        while let Some((interval, pairs)) = self.workers.intervals.next_complete() {
+        loop {
+            let complete = self.workers.intervals.next_complete();
+            log.restart(complete.restarts);
+            let Some((interval, pairs)) = complete.interval else {
+                return Ok(());
+            };
             let at = Duration::from_secs(interval * self.workers.intervals.interval_s());
             let length = elapsed_ns.map_or(whole, |elapsed_ns| {
                 whole.min(Duration::from_nanos(elapsed_ns).saturating_sub(at))
@@ -125,7 +131,6 @@ impl<C: Clock> Watcher<'_, C> {
                 latest.p99_ns = Some(pair.service.value_at_quantile(0.99));
             }
         }
-        Ok(())
     }
 
     /// Whether the step goes on.

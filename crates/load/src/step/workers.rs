@@ -221,7 +221,11 @@ pub(super) fn start<C: Clock + 'static>(
             client: info.client,
             is_open: info.arrival.is_open(),
         };
-        progress.add_workers(workers.live.clone(), primary.map(worker).collect());
+        progress.add_workers(
+            workers.live.clone(),
+            workers.intervals.clone(),
+            primary.map(worker).collect(),
+        );
     }
     for (index, task) in tasks.into_iter().enumerate() {
         let recorder = Recorder::new(

@@ -85,14 +85,16 @@ impl TurnMeter {
         }
     }
 
-    /// Before a recorded turn, the server still stopped: what it did until the first of them has no
-    /// part in the step's counters. A server that stands between its turns does nothing of which
+    /// Before a recorded turn, the server still stopped; true before the first of them. What the
+    /// server did until then has no part in the step's counters. A server that stands between its turns does nothing of which
     /// they would know, so one look before the first turn and one behind the last are enough; an
     /// embedded engine's process also has what it does meanwhile.
-    pub fn begin_recording(&mut self) {
-        if self.before.is_none() {
+    pub fn begin_recording(&mut self) -> bool {
+        let is_first = self.before.is_none();
+        if is_first {
             self.before = Some(self.activity());
         }
+        is_first
     }
 
     fn activity(&self) -> Activity {

@@ -172,8 +172,8 @@ impl<'a> TurnRunner<'a> {
             match self.next()? {
                 TurnCommand::Peers { servers, others } => meter.set_peers(servers, others),
                 TurnCommand::Turn(order) => {
-                    if order.round > 0 {
-                        meter.begin_recording();
+                    if order.round > 0 && meter.begin_recording() {
+                        self.progress.leave_out_times();
                     }
                     let inflight = meter.in_flight();
                     self.go_on(&mut meter);
