@@ -22,7 +22,7 @@ use crate::runs::results::{StepResult, step_result};
 use crate::steps::step_view::{StepView, step_view};
 use crate::steps::summary::summarise;
 use crate::stored::Stored;
-use crate::verdicts::{Basis, Experiment, Findings, Spreads, basis, find};
+use crate::verdicts::{Basis, Experiment, Findings, Role, Spreads, basis, find};
 use crate::view::View;
 use crate::words::cell_notes::{cells_notes, stop_problem};
 use crate::words::notes::notes;
@@ -259,7 +259,7 @@ fn set_paired_ratios(steps: &mut [StepView], findings: &Findings) {
     for finding in findings
         .all
         .iter()
-        .filter(|finding| finding.is_throughput && finding.basis != Basis::Screen)
+        .filter(|finding| finding.role == Role::Throughput && finding.basis != Basis::Screen)
     {
         let outcome = steps
             .iter_mut()

@@ -45,7 +45,7 @@ pub use questions::gate::{Answer as GateAnswer, Gate, GateRow, gate};
 pub use questions::history::{HistoryOptions, Point, Series, history};
 pub use questions::unusual::{Unusual, unusual};
 pub use stored::Stored;
-pub use verdicts::pairs::round_ratios;
+pub use verdicts::pairs::starts::round_ratios;
 pub use verdicts::{
     Basis, CONTROL_LEVEL, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power,
     SettingChange, StepPower, explain, finding_line, is_decided, is_look, power_of_blocks,

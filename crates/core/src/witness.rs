@@ -9,6 +9,25 @@ pub const STEAL_LIMIT: f64 = 0.01;
 /// flag every step bound by fsync.
 pub const FOREIGN_CORES_LIMIT: f64 = 0.25;
 
+/// A turn counts as disturbed if others had more than this share of one CPU in it.
+const TURN_SHARE: f64 = 0.25;
+/// The kernel tells the whole machine's CPU in ticks of 10 ms: one turn's may be wrong by one tick
+/// at its beginning and one at its end.
+const TICKS_NS: f64 = 20e6;
+
+/// Whether a turn of this length was disturbed: by the CPU of processes in it which are not part of
+/// the campaign, or by what other guests took. Stolen time comes in whole ticks, too, but nothing
+/// is subtracted from it, so no tick of it is ours.
+pub fn is_turn_disturbed(
+    length_ns: u64,
+    foreign_cpu_ns: Option<i64>,
+    stolen_ns: Option<u64>,
+) -> bool {
+    let share_ns = TURN_SHARE * length_ns as f64;
+    foreign_cpu_ns.is_some_and(|foreign_ns| foreign_ns as f64 > share_ns + TICKS_NS)
+        || stolen_ns.is_some_and(|stolen_ns| stolen_ns as f64 > share_ns)
+}
+
 /// A candidate is favoured or held back where its leakage one way is above that the other way by
 /// more than this, in cores.
 const LEAK_CORES_LIMIT: f64 = 0.05;
@@ -71,6 +90,18 @@ impl std::fmt::Display for Leakage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tick_that_missed_a_turn_is_no_disturbance() {
+        let ms = 1_000_000;
+        let is = |foreign: i64, stolen: u64| {
+            is_turn_disturbed(20 * ms, Some(foreign * ms as i64), Some(stolen * ms))
+        };
+        assert!(!is(0, 0) && !is(-15, 0) && !is(20, 0), "two ticks");
+        assert!(is(30, 0) && is(0, 10), "another process, another guest");
+        assert!(!is_turn_disturbed(100 * ms, None, Some(10 * ms)));
+        assert!(!is_turn_disturbed(20 * ms, None, None));
+    }
 
     #[test]
     fn only_leakage_that_is_one_sided_is_high() {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use plimsoll_analysis::classic::response;
 use plimsoll_analysis::metrics::Measure;
-use plimsoll_analysis::verdicts::{Call, Control, Estimate, Finding};
+use plimsoll_analysis::verdicts::{Call, Control, Estimate, Finding, OfStart, Role};
 use plimsoll_analysis::view::{
     Clock, Counter, CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable,
     Setting, Settings, StepResult, StepView, View,
@@ -139,7 +139,8 @@ fn comparison_json(view: &View, finding: &Finding) -> Value {
         "base": view.cells[finding.base].label,
         "step": finding.step,
         "metric": finding.metric.name,
-        "is_throughput": finding.is_throughput,
+        "is_throughput": finding.role == Role::Throughput,
+        "role": finding.role.name(),
         "design": finding.basis.name(),
         "verdict": verdict,
         "reason": (!finding.reason.is_empty()).then_some(&finding.reason),
@@ -147,6 +148,12 @@ fn comparison_json(view: &View, finding: &Finding) -> Value {
         "p_adjusted": finding.p_adjusted,
         "left_out": finding.left_out,
         "seconds": finding.seconds,
+        "starts": finding.by_start.iter().map(of_start_json).collect::<Vec<_>>(),
+        "modes": finding.modes.map(|modes| json!({
+            "ratios": [modes.ratios.0, modes.ratios.1],
+            "starts": [modes.starts.0, modes.starts.1],
+        })),
+        "turns": (!finding.turns.is_empty()).then_some(&finding.turns),
         "why": (!finding.why.is_empty()).then_some(&finding.why),
     });
     if let Call::Screen(screen, spread) = finding.call {
@@ -172,6 +179,21 @@ fn estimate_json(estimate: &Estimate) -> Value {
         "starts": estimate.starts,
         "pairs": estimate.pairs,
         "p": estimate.p,
+        "standard_error": estimate.error.map(|(error, _)| error),
+        "degrees_of_freedom": estimate.error.map(|(_, degrees)| degrees),
+        "errors_times": estimate.scale,
+        "typical": estimate.typical,
+    })
+}
+
+fn of_start_json(start: &OfStart) -> Value {
+    json!({
+        "start": start.start,
+        "ratio": start.ratio,
+        "standard_error": start.error,
+        "typical": start.typical,
+        "rounds": start.rounds,
+        "disturbed_rounds": start.disturbed,
     })
 }
 

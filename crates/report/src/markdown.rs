@@ -12,8 +12,8 @@ use plimsoll_analysis::metrics::columns::{is_turned, step_columns};
 use plimsoll_analysis::metrics::ratio::{BASE_IS_ZERO, divide_measures};
 use plimsoll_analysis::metrics::value::at_least;
 use plimsoll_analysis::verdicts::{
-    Call, Finding, NO_VERDICTS, bases, control_line, counts, floor_line, is_news, percent, repeats,
-    subject,
+    Call, Finding, NO_VERDICTS, bases, control_line, counts, ending, floor_line, is_news, percent,
+    repeats, subject,
 };
 use plimsoll_analysis::view::{
     CampaignInfo, CellInfo, ClassicTable, Outcome, PublishedTable, Ramp, Status, StepView,
@@ -176,13 +176,6 @@ fn verdict_cells(view: &View, finding: &Finding) -> [String; 7] {
         _ => nothing(),
     };
     let word = finding.call.word();
-    // If nothing was called, the reason for that says more than what moved.
-    let is_called = matches!(word, "regression" | "improvement" | "unusual");
-    let why = if is_called && !finding.why.is_empty() {
-        &finding.why
-    } else {
-        &finding.reason
-    };
     let against = if view.findings.bases().len() > 1 {
         format!(" vs {}", view.cells[finding.base].label)
     } else {
@@ -197,7 +190,7 @@ fn verdict_cells(view: &View, finding: &Finding) -> [String; 7] {
         estimate.map_or_else(nothing, |estimate| {
             repeats(finding.basis, &estimate, finding.left_out)
         }),
-        escape(why),
+        escape(&ending(finding)),
     ]
 }
 

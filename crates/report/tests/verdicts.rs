@@ -5,12 +5,14 @@ mod common;
 
 use common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
 use plimsoll_analysis::metrics;
+use plimsoll_analysis::verdicts::Role;
 use plimsoll_analysis::{
     Basis, Finding, HistoryOptions, Options, Stored, View, analyse, analyse_among, explain, gate,
     history, is_decided, verdict_lines,
 };
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{Draw, show_json, to_html, to_junit, to_markdown, to_terminal};
+use plimsoll_store::event::{Event, Suspect};
 use plimsoll_store::{CampaignRecord, Turn};
 
 fn view(record: &CampaignRecord) -> View {
@@ -75,8 +77,17 @@ fn a_confirm_of_twelve_blocks_tells_slow_from_same() {
         "the control is not a candidate"
     );
     assert!(
-        view.findings.control.iter().all(|control| control.is_sound)
-            && view.findings.control.len() == 4
+        view.findings
+            .control
+            .iter()
+            .all(|control| control.is_sound == Some(true))
+            && view
+                .findings
+                .control
+                .iter()
+                .filter(|control| control.role != Role::Companion)
+                .count()
+                == 4
     );
     let lines = verdict_lines(&view);
     assert!(
@@ -84,7 +95,7 @@ fn a_confirm_of_twelve_blocks_tells_slow_from_same() {
         "{lines}"
     );
     assert!(
-        lines.contains("within +-3 %") && lines.contains("holds 1 in 4 of 4"),
+        lines.contains("within +-3 %") && lines.contains("agrees with itself in 4 of 4"),
         "{lines}"
     );
 }
@@ -114,9 +125,14 @@ fn slices_pair_by_round_and_count_starts() {
         finding(&view, SAME, "qp100", "qps").call.word(),
         "equivalent"
     );
-    assert!(view.findings.noise_floor_percent(true).unwrap() < 2.0);
+    assert!(
+        view.findings
+            .noise_floor_percent(Role::Throughput, None)
+            .unwrap()
+            < 2.0
+    );
     let page = to_html(&view);
-    assert!(page.contains("id=\"verdicts\"") && page.contains("dots are single rounds"));
+    assert!(page.contains("id=\"verdicts\"") && page.contains("dots are single starts"));
     assert!(page.contains("here in turns of 20.0ms, 30.0s at most over 5 starts"));
 }
 
@@ -212,9 +228,34 @@ fn a_disturbed_start_is_left_out_by_its_witness_and_said() {
     let campaign = slices(5, 40, &disturb);
     let view = view(&campaign.load());
     let slow = finding(&view, SLOW, "qp100", "qps");
-    assert_eq!((slow.left_out, slow.estimate.unwrap().starts), (2, 3));
-    assert!(verdict_lines(&view).contains("(2 starts left out)"));
+    assert_eq!((slow.left_out, slow.estimate.unwrap().starts), (1, 4));
+    assert!(verdict_lines(&view).contains("(1 start left out)"));
     assert_eq!(finding(&view, SAME, "qp100", "qps").left_out, 0);
+}
+
+#[test]
+fn disturbed_rounds_leave_and_a_disturbed_machine_does_not() {
+    // Others had two CPUs in every fifth turn of start 2, and in all turns of start 3.
+    let disturb = |block: u32, label: &str, turns: &mut Vec<Turn>| {
+        let step = match block {
+            2 => 5,
+            3 => 1,
+            _ => return,
+        };
+        if label == SLOW {
+            let hit = turns.iter_mut().step_by(step);
+            hit.for_each(|turn| turn.foreign_cpu_ns = Some(2 * turn.active_ns as i64));
+        }
+    };
+    let view = view(&slices(5, 40, &disturb).load());
+    let slow = finding(&view, SLOW, "qp100", "qps");
+    assert_eq!((slow.left_out, slow.call.word()), (0, "regression"));
+    let rounds: Vec<(usize, usize)> = slow
+        .by_start
+        .iter()
+        .map(|start| (start.rounds, start.disturbed))
+        .collect();
+    assert_eq!(rounds, [(40, 0), (32, 8), (40, 0), (40, 0), (40, 0)]);
 }
 
 #[test]
@@ -239,7 +280,7 @@ fn turns_without_operations_are_no_measurement() {
 }
 
 #[test]
-fn a_failed_control_takes_every_verdict_of_its_step() {
+fn a_failed_control_widens_the_errors_of_its_step() {
     let moved = |_: u32, label: &str, made: &mut common::Made| {
         if label == CONTROL && made.done.step == "qr100" {
             for client in &mut made.done.clients {
@@ -249,21 +290,27 @@ fn a_failed_control_takes_every_verdict_of_its_step() {
     };
     let view = view(&blocks(12, true, &moved));
     let slow = finding(&view, SLOW, "qr100", "qps");
-    assert_eq!(slow.call.word(), "invalid");
-    assert!(
-        slow.reason
-            .starts_with("the A/A control failed: the base against itself is 0.")
-            && slow.reason.contains("at 99 %"),
-        "{}",
-        slow.reason
+    assert_eq!(slow.call.word(), "inconclusive");
+    let (estimate, other) = (
+        slow.estimate.unwrap(),
+        finding(&view, SLOW, "qp100", "qps").estimate.unwrap(),
     );
+    assert!(estimate.scale > 3.0 && other.scale == 1.0, "{estimate:?}");
+    let width = |interval: Option<(f64, f64)>| {
+        let (low, high) = interval.unwrap();
+        high - low
+    };
+    assert!(width(estimate.interval) > 3.0 * width(other.interval));
     assert_eq!(
         finding(&view, SLOW, "qp100", "qps").call.word(),
         "regression",
         "the other step's control is sound"
     );
     assert!(
-        verdict_lines(&view).contains("does not hold 1 in 1 of 4: qr100 qps"),
+        verdict_lines(&view).contains(
+            "the base differs from itself in 1 of 4 comparisons (99 % intervals): qr100 qps; \
+            errors count up to 3."
+        ),
         "{}",
         verdict_lines(&view)
     );
@@ -311,7 +358,7 @@ fn a_base_that_meets_only_itself_has_its_control_and_no_verdict() {
         "{lines}"
     );
     assert!(
-        lines.contains("A/A control: the base against itself holds 1 in 4 of 4")
+        lines.contains("A/A control: the base agrees with itself in 4 of 4")
             && lines.contains("noise floor: throughput"),
         "{lines}"
     );
@@ -343,7 +390,7 @@ fn too_few_blocks_say_how_many_would_do() {
 }
 
 #[test]
-fn suspects_are_left_out_and_said() {
+fn blocks_with_steal_stay_and_those_of_a_slow_canary_leave() {
     let steal = |block: u32, label: &str, made: &mut common::Made| {
         if block <= 2 && label == SLOW {
             let all = made.done.host[HostReading::CpuTotal].value().unwrap();
@@ -352,7 +399,39 @@ fn suspects_are_left_out_and_said() {
                 .put(HostReading::CpuSteal, Reading::Ok(all * 0.05));
         }
     };
-    let disturbed = blocks(12, true, &steal);
+    let mut disturbed = blocks(12, true, &steal);
+    let stolen = view(&disturbed);
+    let slow = finding(&stolen, SLOW, "qr100", "qps");
+    assert_eq!(
+        (
+            slow.left_out,
+            slow.estimate.unwrap().pairs,
+            slow.call.word()
+        ),
+        (0, 12, "regression")
+    );
+    // Two others began on a machine that was slow, for a reason that nobody knows.
+    let blocks = |number: u32| {
+        let schedule = &disturbed.header.schedule;
+        let trial = schedule.iter().find(|trial| trial.number == number);
+        trial.is_some_and(|trial| [3, 4].contains(&trial.block))
+    };
+    let hit: Vec<u32> = disturbed
+        .trials
+        .iter()
+        .map(|trial| trial.number)
+        .filter(|number| blocks(*number))
+        .collect();
+    for trial in disturbed
+        .trials
+        .iter_mut()
+        .filter(|trial| hit.contains(&trial.number))
+    {
+        let reason = "integer loop 40 % slower than usual before the trial".to_owned();
+        let mut last = trial.events.last().unwrap().clone();
+        last.event = Event::Suspect(Suspect { reason });
+        trial.events.push(last);
+    }
     let view = view(&disturbed);
     let slow = finding(&view, SLOW, "qr100", "qps");
     assert_eq!(
@@ -380,7 +459,7 @@ fn suspects_are_left_out_and_said() {
             .reason
             .as_ref()
             .unwrap()
-            .starts_with("block 1 (and 1 more of 12 blocks): "),
+            .starts_with("block 1 (and 3 more of 12 blocks): "),
         "{status:?}"
     );
 }
@@ -463,12 +542,12 @@ fn a_campaign_under_way_waits_for_its_look() {
         if blocks == 8 {
             assert_eq!(
                 slow.reason,
-                "8 blocks so far: a difference is called at 12 blocks at the earliest"
+                "8 blocks so far: nothing is called before 12 blocks"
             );
             assert_eq!(
                 finding(&view, SAME, "qr100", "qps").call.word(),
-                "equivalent",
-                "that may be said early"
+                "inconclusive",
+                "what is the same waits for its look, too"
             );
         }
     }
@@ -832,7 +911,7 @@ fn a_metric_that_is_none_is_an_error_that_helps() {
 fn a_series_of_disturbed_runs_is_a_hint() {
     let mut record = common::servers::series(6);
     for stamped in record.trials.iter_mut().flat_map(|trial| &mut trial.events) {
-        if let plimsoll_store::event::Event::StepDone(done) = &mut stamped.event {
+        if let Event::StepDone(done) = &mut stamped.event {
             let all = done.host[HostReading::CpuTotal].value().unwrap();
             done.host
                 .put(HostReading::CpuSteal, Reading::Ok(all * 0.05));

@@ -26,12 +26,14 @@ mod series;
 mod significance;
 
 pub use decisions::{
-    LOOKS, Look, Looks, PRIOR_SPREAD, Policy, Screen, Spread, Verdict, blocks_needed,
-    blocks_to_decide, minimum_detectable_effect, paired_p, power,
+    FEWEST_STARTS, LOOKS, Look, Looks, PRIOR_SPREAD, Policy, Screen, Spread, Verdict,
+    blocks_needed, blocks_to_decide, minimum_detectable_effect, paired_p, power,
 };
 pub use estimates::{
-    Clustered, Interval, RESAMPLES, as_percent, bca, clustered, effective_sample_size,
-    hodges_lehmann, median_ratio, walsh_averages,
+    Clustered, Interval, KnownVariance, OverStarts, RESAMPLES, StartRatio, StartsPrior,
+    StartsVariance, TwoModes, VariancePrior, as_percent, bca, clustered, consecutive,
+    effective_sample_size, hodges_lehmann, median_ratio, over_starts, two_modes, variance_prior,
+    walsh_averages,
 };
 pub use numbers::{
     Stream, mean, median, normal_cdf, normal_quantile, quantile, seed_of, student_quantile,
@@ -42,6 +44,6 @@ pub use series::{
     warm_up,
 };
 pub use significance::{
-    EXACT_PAIRS, MannWhitney, SignedRank, Trend, attainable_size, benjamini_hochberg, holm,
-    mann_whitney, page_trend, sign_flip, signed_rank_interval,
+    EXACT_PAIRS, MannWhitney, SignedRank, Trend, attainable_size, benjamini_hochberg, error_scales,
+    holm, mann_whitney, page_trend, scaled_p, score, sign_flip, signed_rank_interval,
 };

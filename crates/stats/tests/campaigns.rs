@@ -108,7 +108,6 @@ fn verdict(differences: &[f64], level: f64) -> Verdict {
         hodges_lehmann(differences).unwrap(),
         interval,
         p,
-        p,
         Policy {
             margin: 0.0,
             least: 0.0,

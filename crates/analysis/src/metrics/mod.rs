@@ -17,6 +17,7 @@ pub mod value;
 
 pub use catalogue::*;
 pub use measure::Measure;
+pub(crate) use metric::Formula;
 pub use metric::{Direction, Metric};
 pub use set::MetricSet;
 pub(crate) use set::rate_of;

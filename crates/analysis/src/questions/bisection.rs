@@ -6,7 +6,7 @@ use plimsoll_stats::{Bisection, Evidence, PRIOR_SPREAD, clustered, mean, varianc
 use plimsoll_store::event::{Event, StepDone};
 use plimsoll_store::{BisectionProbe, CampaignRecord, Confirm, Design, TrialRecord, Turn};
 
-use crate::verdicts::pairs::{of_turn, rounds};
+use crate::verdicts::pairs::starts::{of_turn, rounds};
 
 /// The prior of the spread of log ratios counts like so many blocks.
 const PRIOR_BLOCKS: f64 = 2.0;

@@ -6,7 +6,7 @@ use plimsoll_store::{CampaignRecord, CampaignState};
 use crate::cells::campaigns::base_label;
 use crate::stored::Stored;
 use crate::verdicts::{
-    Basis, Call, Estimate, Finding, Findings, control_line, floor_line, percent,
+    Basis, Call, Estimate, Finding, Findings, Role, control_line, floor_line, percent,
 };
 use crate::{AnalysisError, Options, analyse_among};
 
@@ -101,7 +101,7 @@ pub fn gate(
     let of_cell: Vec<&Finding> = findings
         .all
         .iter()
-        .filter(|finding| finding.cell == cell && finding.is_throughput)
+        .filter(|finding| finding.cell == cell && finding.role == Role::Throughput)
         .collect();
     let refusal = refusal(campaign, findings, &of_cell, max_regression);
     let adjusted = holm(
@@ -152,12 +152,12 @@ fn refusal(
             "one run of each decides nothing: `plimsoll confirm` collects what does".to_owned(),
         );
     }
-    let floor = findings.noise_floor_percent(true)?;
+    let floor = findings.noise_floor_percent(Role::Throughput, None)?;
     let ours = 100.0 * threshold;
     let of_control = findings
         .control
         .iter()
-        .filter(|control| control.is_throughput)
+        .filter(|control| control.role == Role::Throughput)
         .filter_map(|control| control.estimate);
     let mut estimates = of_control.chain(of_cell.iter().filter_map(|finding| finding.estimate));
     let estimate = estimates.find(|estimate| estimate.interval.is_some())?;
@@ -227,7 +227,7 @@ fn p_of_larger_loss(finding: &Finding, threshold: f64) -> f64 {
     };
     match (finding.basis, estimate.log_interval()) {
         (Basis::Slices, Some(interval)) if estimate.starts > 1 => {
-            let degrees = estimate.starts as f64 - 1.0;
+            let degrees = estimate.error.map_or(1.0, |(_, degrees)| degrees);
             let error =
                 interval.half_width() / student_quantile(0.5 + interval.level / 2.0, degrees);
             let distance = estimate.ratio.ln() - limit;

@@ -2,7 +2,7 @@
 
 use plimsoll_core::plan::{Plan, Step};
 
-use crate::verdicts::{Call, Finding, finding_line};
+use crate::verdicts::{Call, Finding, Role, finding_line};
 use crate::view::View;
 
 /// What is worth a confirm, and why.
@@ -18,7 +18,12 @@ pub struct Unusual {
 /// that make the data of others are named, and left out. `cells` are labels; without any, all cells
 /// count.
 pub fn unusual(view: &View, plan: &Plan, cells: &[String]) -> Unusual {
-    let of_throughput = || view.findings.all.iter().filter(|of| of.is_throughput);
+    let of_throughput = || {
+        view.findings
+            .all
+            .iter()
+            .filter(|of| of.role == Role::Throughput)
+    };
     let mut found = Unusual::default();
     for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
         found.lines.push(format!(

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::plan::{Operation, Step};
+use plimsoll_core::readings::{HostReading, Readings};
 use plimsoll_core::record::OperationRecord;
 use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, Leakage, STEAL_LIMIT};
 use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
@@ -27,6 +28,11 @@ pub(crate) struct Run<'a> {
     pub is_used: bool,
     pub status: Status,
     pub reason: Option<String>,
+    /// Whether it says nothing, because of what a witness saw: by slices one-sided leakage, by
+    /// blocks a canary before the trial that was far slower than usual.
+    pub is_void: bool,
+    /// The share of the machine that others took meanwhile, see [`taken`].
+    pub taken: f64,
     /// What the server left, in the step it crashed in.
     pub crash: Option<&'a ServerCrashed>,
     pub record: Option<&'a TrialRecord>,
@@ -131,6 +137,8 @@ impl<'a> Run<'a> {
             is_used: true,
             status: Status::Missing,
             reason: Some(reason),
+            is_void: false,
+            taken: 0.0,
             crash: None,
             record: None,
             done: None,
@@ -156,10 +164,13 @@ impl<'a> Run<'a> {
             &turns,
         );
         let (status, reason) = judge(done, &measures, &turns);
+        let is_void = leakage(&turns).is_high();
         let run = Self::missing(step, 0, record.number, String::new());
         Self {
             status,
             reason,
+            is_void,
+            taken: taken(&done.host),
             record: Some(record),
             done: Some(done),
             operations: &done.operations,
@@ -218,10 +229,7 @@ pub(crate) fn judge(
             .filter(|cores| *cores > FOREIGN_CORES_LIMIT)
             .map(tell),
     };
-    let mut leakage = Leakage::default();
-    turns
-        .iter()
-        .for_each(|turn| leakage.add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns));
+    let leakage = leakage(turns);
     let leaked = leakage.is_high().then(|| format!("{leakage}; use blocks"));
     let disturbed = steal
         .into_iter()
@@ -249,6 +257,32 @@ pub(crate) fn judge(
         None if disturbed.is_some() => (Status::Suspect, disturbed),
         None => (Status::Ok, None),
     }
+}
+
+/// What engines did while it was not their turn.
+fn leakage(turns: &[Turn]) -> Leakage {
+    let mut leakage = Leakage::default();
+    turns
+        .iter()
+        .for_each(|turn| leakage.add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns));
+    leakage
+}
+
+/// The share of a step's work that others may have taken: with `S` the CPU time stolen by other
+/// guests, `B` that in use here, and `F` that of processes which are not part of the campaign,
+/// `S / (S + B) + F / all`. An idle CPU is not stolen, so the first is the share of what the step
+/// would have had. 0 where the host tells nothing.
+fn taken(host: &Readings) -> f64 {
+    let share = || {
+        let of = |reading| host.value(reading);
+        let (total, stolen) = (of(HostReading::CpuTotal)?, of(HostReading::CpuSteal)?);
+        let idle = of(HostReading::CpuIdle)? + of(HostReading::CpuIowait)?;
+        let busy = total - idle - stolen;
+        let foreign = busy - host.cpu().map_or(busy, |cpu| cpu.total());
+        let share = stolen / (stolen + busy) + foreign.max(0.0) / total;
+        Some(share).filter(|share| share.is_finite())
+    };
+    share().unwrap_or(0.0)
 }
 
 /// CPU that other processes used during turns, in cores, where it is known.
@@ -363,11 +397,15 @@ fn runs_of_attempt<'a>(
     let ending = Ending::of(record);
     // Once a step did not finish, the steps after it have that as their reason.
     let mut cause: Option<String> = None;
+    // Whether a step's own readings say why the trial is suspect. Else its canary did, and nobody
+    // knows by how much it is wrong.
+    let mut is_explained = false;
     let mut runs = Vec::new();
     for step in steps {
         let name = step.name.as_str();
         let mut run = if let Some(done) = ending.done.get(name) {
             let run = Run::finished(record, step, done);
+            is_explained |= run.status == Status::Suspect;
             match ending.suspect.filter(|_| run.status == Status::Ok) {
                 Some(reason) => Run {
                     status: Status::Suspect,
@@ -425,6 +463,9 @@ fn runs_of_attempt<'a>(
         if is_used || run.status != Status::Missing {
             runs.push(run);
         }
+    }
+    if ending.suspect.is_some() && !is_explained {
+        runs.iter_mut().for_each(|run| run.is_void = true);
     }
     runs
 }

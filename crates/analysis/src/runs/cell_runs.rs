@@ -46,6 +46,11 @@ impl<'a> CellRuns<'a> {
         self.campaign.header.is_control(&self.cell.label)
     }
 
+    /// Whether a step writes.
+    pub fn is_writing(&self, step: &str) -> bool {
+        self.step(step).is_some_and(Step::is_writing)
+    }
+
     /// The plan's definition of a step.
     pub fn step(&self, name: &str) -> Option<&'a Step> {
         self.cell

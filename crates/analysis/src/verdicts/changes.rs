@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::engines::is_level;
 use plimsoll_stats::{PRIOR_SPREAD, hodges_lehmann, variance};
 
-use super::pairs::{by_block, is_suspect, value};
+use super::pairs::{by_block, is_void, value};
 use crate::metrics::{self, Metric, sysbench};
 use crate::runs::attempts::Run;
 use crate::runs::cell_runs::CellRuns;
@@ -52,8 +52,8 @@ pub struct Change {
 pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Vec<Change> {
     let mut both = by_block(base, other, step);
     // As verdicts do; where all are, there is nothing better.
-    if !both.iter().all(is_suspect) {
-        both.retain(|pair| !is_suspect(pair));
+    if !both.iter().all(is_void) {
+        both.retain(|pair| !is_void(pair));
     }
     let mut ratios: BTreeMap<(bool, String), Vec<f64>> = BTreeMap::new();
     for (of_base, of_other) in &both {

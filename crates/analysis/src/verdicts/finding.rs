@@ -1,7 +1,8 @@
 //! What is concluded about one cell, step and metric against the base.
 
+use super::measured::Role;
 use crate::metrics::{Direction, Metric};
-use plimsoll_stats::{Interval, Screen, Spread, Verdict};
+use plimsoll_stats::{Interval, Screen, Spread, Verdict, scaled_p};
 
 /// How runs were set beside each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,21 +41,60 @@ pub struct Estimate {
     pub pairs: usize,
     /// The two-sided p of "there is no difference"; `None` for a screen.
     pub p: Option<f64>,
+    /// The interval of the look's own confidence, as ratios: what equivalence is judged by.
+    pub at_look: Option<(f64, f64)>,
+    /// The standard error of the log ratio and its degrees of freedom, of starts alone.
+    pub error: Option<(f64, f64)>,
+    /// New / base of a typical round, of starts alone: what is left of the ratio when stalls do not
+    /// count.
+    pub typical: Option<f64>,
+    /// How many times as large as the pairs say errors are, because the base differs from itself by
+    /// more. Intervals and p have it.
+    pub scale: f64,
 }
 
 impl Estimate {
     pub(crate) fn log_interval(&self) -> Option<Interval> {
-        self.interval.map(|(low, high)| Interval {
-            low: low.ln(),
-            high: high.ln(),
-            level: self.level,
-        })
+        self.interval.map(|ends| as_logs(ends, self.level))
+    }
+
+    /// The interval that equivalence is judged by.
+    pub(crate) fn log_interval_at_look(&self) -> Option<Interval> {
+        self.at_look.map(|ends| as_logs(ends, self.level))
+    }
+
+    /// The estimate with errors that are `scale` times as large.
+    pub(crate) fn with_errors_times(self, scale: f64) -> Self {
+        let centre = self.ratio.ln();
+        let widened = |ends: (f64, f64)| {
+            let interval = as_logs(ends, self.level).widened(centre, scale);
+            (interval.low.exp(), interval.high.exp())
+        };
+        match scale > 1.0 {
+            false => self,
+            true => Self {
+                interval: self.interval.map(widened),
+                at_look: self.at_look.map(widened),
+                p: self.p.map(|p| scaled_p(p, scale)),
+                error: self.error.map(|(error, degrees)| (scale * error, degrees)),
+                scale,
+                ..self
+            },
+        }
     }
 
     /// Half of the interval's width, in percent of the ratio.
     pub fn half_width_percent(&self) -> Option<f64> {
         self.log_interval()
             .map(|interval| 100.0 * interval.half_width())
+    }
+}
+
+fn as_logs((low, high): (f64, f64), level: f64) -> Interval {
+    Interval {
+        low: low.ln(),
+        high: high.ln(),
+        level,
     }
 }
 
@@ -90,13 +130,15 @@ pub struct Finding {
     pub base: usize,
     pub step: String,
     pub metric: &'static Metric,
-    /// Whether it is the step's throughput: its verdict is the step's.
-    pub is_throughput: bool,
+    /// What the metric is to the step.
+    pub role: Role,
     /// How runs were set beside each other.
     pub basis: Basis,
     /// The ratio; `None` where there is no pair.
     pub estimate: Option<Estimate>,
-    /// The p after correction over steps and metrics; `None` for a screen and where nothing was
+    /// The level of the look that the campaign has reached.
+    pub(crate) look_level: f64,
+    /// The p after correction over cells and steps; `None` for a screen and where nothing was
     /// tested.
     pub p_adjusted: Option<f64>,
     pub call: Call,
@@ -110,11 +152,27 @@ pub struct Finding {
     pub seconds: f64,
     /// Single ratios for a plot: blocks, or rounds, at most a hundred, evenly taken.
     pub dots: Vec<f64>,
+    /// By slices, what each start says.
+    pub by_start: Vec<OfStart>,
+    /// The two groups that starts fall into, if they do.
+    pub modes: Option<Modes>,
+    /// What typical turns and stalls have to do with a throughput that differs; empty where they
+    /// say nothing.
+    pub turns: String,
     /// What the per-operation metrics say, in a few words; empty where they say nothing.
     pub why: String,
 }
 
 impl Finding {
+    /// What it is corrected with: insert and query rates are one family.
+    pub(crate) fn family(&self) -> &'static str {
+        match self.role {
+            Role::Throughput => "throughput",
+            Role::Cpu => "CPU",
+            Role::Companion => self.metric.name,
+        }
+    }
+
     /// The log ratio seen so that more is better.
     pub fn gain(&self) -> Option<f64> {
         let ratio = self.estimate?.ratio.ln();
@@ -139,13 +197,39 @@ impl Finding {
             self.verdict(),
             Some(Verdict::Regression | Verdict::Improvement)
         );
-        self.is_throughput && (self.is_unusual() || is_called)
+        self.role == Role::Throughput && (self.is_unusual() || is_called)
     }
 
     /// Whether two equal builds would rarely differ so much in one run.
     pub fn is_unusual(&self) -> bool {
         self.call.word() == "unusual"
     }
+}
+
+/// What one start says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OfStart {
+    /// Its number, from 1.
+    pub start: u32,
+    /// New / base over the whole start.
+    pub ratio: f64,
+    /// The standard error of its logarithm, from within the start.
+    pub error: Option<f64>,
+    /// New / base of a typical round.
+    pub typical: Option<f64>,
+    /// Rounds that count.
+    pub rounds: usize,
+    /// Rounds left out because a witness saw the machine disturbed in one of their turns.
+    pub disturbed: usize,
+}
+
+/// Starts that fall into two groups.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Modes {
+    /// New / base in the lower and in the upper group.
+    pub ratios: (f64, f64),
+    /// Starts in each.
+    pub starts: (usize, usize),
 }
 
 /// The base against its second instance in one step and metric.
@@ -157,8 +241,8 @@ pub struct Control {
     /// The label of its second instance.
     pub cell: String,
     pub metric: &'static Metric,
-    /// Whether it is the step's throughput.
-    pub is_throughput: bool,
+    /// What the metric is to the step.
+    pub role: Role,
     /// How runs were set beside each other.
     pub basis: Basis,
     /// Pairs left out because a witness saw the machine disturbed.
@@ -167,9 +251,8 @@ pub struct Control {
     pub seconds: f64,
     /// The ratio with its 99 % interval; `None` where there is no pair.
     pub estimate: Option<Estimate>,
-    /// Whether its interval holds 1. True also where there is no interval: then nothing speaks
-    /// against it.
-    pub is_sound: bool,
+    /// Whether its interval holds 1; `None` without an interval.
+    pub is_sound: Option<bool>,
 }
 
 /// Everything that is concluded about a view's cells against their bases.
@@ -228,24 +311,26 @@ impl Findings {
     pub fn of_throughput(&self, cell: usize, step: &str) -> Option<&Finding> {
         self.all
             .iter()
-            .find(|finding| finding.cell == cell && finding.step == step && finding.is_throughput)
+            .find(|of| of.cell == cell && of.step == step && of.role == Role::Throughput)
     }
 
-    /// The noise floor: half of the median width of the control's intervals in a metric, in
-    /// percent; else of all intervals.
-    pub fn noise_floor_percent(&self, is_throughput: bool) -> Option<f64> {
+    /// The noise floor in a role, in percent: the half-width of the control's 95 % interval, in one
+    /// step or the median over all; without a control that of the findings.
+    pub fn noise_floor_percent(&self, role: Role, step: Option<&str>) -> Option<f64> {
+        let is_asked = |of: Role, at: &str| of == role && step.is_none_or(|step| step == at);
         let of_control = self
             .control
             .iter()
-            .filter(|control| is_rate(control.metric) == is_throughput);
+            .filter(|control| is_asked(control.role, &control.step));
+        let half_width = |interval: Interval| 100.0 * interval.half_width();
         let mut widths: Vec<f64> = of_control
-            .filter_map(|control| control.estimate?.half_width_percent())
+            .filter_map(|control| Some(half_width(control.estimate?.log_interval_at_look()?)))
             .collect();
         if widths.is_empty() {
             let all = self
                 .all
                 .iter()
-                .filter(|finding| finding.is_throughput == is_throughput);
+                .filter(|finding| is_asked(finding.role, &finding.step));
             widths = all
                 .filter_map(|finding| finding.estimate?.half_width_percent())
                 .collect();
@@ -254,11 +339,9 @@ impl Findings {
     }
 }
 
-fn is_rate(metric: &Metric) -> bool {
-    metric.direction == Direction::Higher
-}
-
 /// The equivalence margin where a campaign has none of its own.
 pub(crate) const MARGIN: f64 = 0.03;
 /// The level of the tests where a campaign has none of its own.
 pub(crate) const ALPHA: f64 = 0.05;
+/// The smallest difference that is called, as a share.
+pub(crate) const LEAST: f64 = 0.005;

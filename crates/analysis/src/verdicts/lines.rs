@@ -7,7 +7,7 @@ use itertools::Itertools;
 use plimsoll_stats::Verdict;
 
 use super::finding::{Basis, Call, Control, Estimate, Finding, Findings};
-use super::measured::headline;
+use super::measured::{Role, headline};
 use crate::view::View;
 
 /// Said where the base and its second instance are the only candidates; the base's label follows.
@@ -71,7 +71,7 @@ pub fn repeats(basis: Basis, estimate: &Estimate, left_out: usize) -> String {
 
 /// The step, and behind it the metric where it is not the step's throughput.
 pub fn subject(finding: &Finding) -> String {
-    let metric = if finding.is_throughput {
+    let metric = if finding.role == Role::Throughput {
         String::new()
     } else {
         format!(" {}", headline(finding.metric.name))
@@ -79,8 +79,9 @@ pub fn subject(finding: &Finding) -> String {
     format!("{}{metric}", finding.step)
 }
 
-/// Whether it has a line of its own: throughput, and CPU that was called while throughput was not.
-/// CPU that moved with throughput explains it.
+/// Whether it has a line of its own: throughput; CPU that was called while throughput was not,
+/// because CPU that moved with throughput explains it; and tails, stalls and I/O that regressed by
+/// more than the margin while throughput did not.
 pub fn is_news(findings: &Findings, finding: &Finding) -> bool {
     let is_called = |finding: &Finding| {
         matches!(
@@ -88,19 +89,41 @@ pub fn is_news(findings: &Findings, finding: &Finding) -> bool {
             Some(Verdict::Regression | Verdict::Improvement)
         )
     };
-    finding.is_throughput
-        || is_called(finding)
-            && !findings
-                .of_throughput(finding.cell, &finding.step)
-                .is_some_and(is_called)
+    let is_told_by_throughput = || {
+        let throughput = findings.of_throughput(finding.cell, &finding.step);
+        throughput.is_some_and(is_called)
+    };
+    match finding.role {
+        Role::Throughput => true,
+        Role::Cpu => is_called(finding) && !is_told_by_throughput(),
+        Role::Companion => {
+            finding.verdict() == Some(Verdict::Regression)
+                && finding
+                    .gain()
+                    .is_some_and(|gain| -gain > findings.margin.ln_1p())
+                && !is_told_by_throughput()
+        }
+    }
 }
 
-/// What a line ends with: the per-operation numbers behind a difference, else the reason.
-fn ending(finding: &Finding) -> &str {
-    match finding.call {
-        Call::Verdict(Verdict::Regression | Verdict::Improvement) => &finding.why,
-        _ => &finding.reason,
-    }
+/// What a line ends with: typical turns and stalls; the per-operation numbers behind a difference,
+/// else the reason why there is none; and whether errors are widened.
+pub fn ending(finding: &Finding) -> String {
+    let is_called = matches!(
+        finding.call.word(),
+        "regression" | "improvement" | "unusual"
+    );
+    let of_call = match is_called && !finding.why.is_empty() {
+        true => &finding.why,
+        false => &finding.reason,
+    };
+    let scale = finding.estimate.map_or(1.0, |estimate| estimate.scale);
+    let widened = match scale > 1.0 {
+        true => format!("errors x {scale:.1}: the base differs from itself by more than they say"),
+        false => String::new(),
+    };
+    let parts = [finding.turns.clone(), of_call.clone(), widened];
+    parts.into_iter().filter(|part| !part.is_empty()).join("; ")
 }
 
 /// A finding as columns, and what follows them.
@@ -135,14 +158,8 @@ fn row(view: &View, finding: &Finding, is_screen_told: bool) -> Row {
     let mut endings = Vec::new();
     if finding.basis == Basis::Screen {
         endings.extend(expectation(finding).filter(|_| !is_screen_told));
-        endings.push(if finding.is_unusual() {
-            finding.why.clone()
-        } else {
-            finding.reason.clone()
-        });
-    } else {
-        endings.push(ending(finding).to_owned());
     }
+    endings.push(ending(finding));
     endings.retain(|ending| !ending.is_empty());
     Row {
         columns,
@@ -157,8 +174,8 @@ fn control_row(control: &Control) -> Row {
         .is_some_and(|estimate| estimate.interval.is_some());
     let word = match (has_interval, control.is_sound) {
         (false, _) => "A/A",
-        (true, true) => "A/A holds",
-        (true, false) => "A/A fails",
+        (true, Some(false)) => "A/A fails",
+        (true, _) => "A/A holds",
     };
     let mut columns = vec![
         control.step.clone(),
@@ -230,7 +247,7 @@ pub fn counts(findings: &Findings) -> Vec<(&'static str, usize)> {
         findings
             .all
             .iter()
-            .filter(|finding| finding.is_throughput && finding.call.word() == word)
+            .filter(|finding| finding.role == Role::Throughput && finding.call.word() == word)
             .count()
     };
     words
@@ -246,7 +263,7 @@ pub fn largest(findings: &Findings, most: usize) -> Vec<&Finding> {
         matches!(
             finding.call.word(),
             "regression" | "improvement" | "unusual"
-        ) && finding.is_throughput
+        ) && finding.role == Role::Throughput
     };
     let mut called: Vec<&Finding> = findings.all.iter().filter(is_called).collect();
     called.sort_by(|a, b| {
@@ -272,24 +289,28 @@ pub fn control_line(findings: &Findings) -> Option<String> {
     let tested: Vec<_> = findings
         .control
         .iter()
-        .filter(|control| {
-            control
-                .estimate
-                .is_some_and(|estimate| estimate.interval.is_some())
-        })
+        .filter(|control| control.is_sound.is_some() && control.role != Role::Companion)
         .collect();
     let failed: Vec<String> = tested
         .iter()
-        .filter(|control| !control.is_sound)
+        .filter(|control| control.is_sound == Some(false))
         .map(|control| format!("{} {}", control.step, headline(control.metric.name)))
         .collect();
+    let scales = findings.all.iter().filter_map(|finding| finding.estimate);
+    let largest = scales.map(|estimate| estimate.scale).fold(1.0, f64::max);
+    let widened = match largest > 1.0 {
+        true => format!("; errors count up to {largest:.1} times"),
+        false => String::new(),
+    };
     Some(match (tested.len(), failed.len()) {
         (0, _) => "A/A control: too few pairs for its 99 % interval".to_owned(),
         (all, 0) => format!(
-            "A/A control: the base against itself holds 1 in {all} of {all} (99 % intervals)"
+            "A/A control: the base agrees with itself in {all} of {all} comparisons (99 % \
+            intervals){widened}"
         ),
         (all, out) => format!(
-            "A/A control: the base against itself does not hold 1 in {out} of {all}: {}",
+            "A/A control: the base differs from itself in {out} of {all} comparisons (99 % \
+            intervals): {}{widened}",
             failed.join(", ")
         ),
     })
@@ -297,12 +318,12 @@ pub fn control_line(findings: &Findings) -> Option<String> {
 
 /// The noise floor in words; `None` without intervals.
 pub fn floor_line(findings: &Findings) -> Option<String> {
-    let floor = |is_throughput: bool| {
+    let floor = |role: Role| {
         findings
-            .noise_floor_percent(is_throughput)
+            .noise_floor_percent(role, None)
             .map(|percent| format!("+-{percent:.1} %"))
     };
-    let (rate, cpu) = (floor(true), floor(false));
+    let (rate, cpu) = (floor(Role::Throughput), floor(Role::Cpu));
     rate.as_ref().or(cpu.as_ref())?;
     let parts: Vec<String> = [("throughput", rate), ("CPU/op", cpu)]
         .into_iter()
@@ -313,9 +334,9 @@ pub fn floor_line(findings: &Findings) -> Option<String> {
             .estimate
             .is_some_and(|estimate| estimate.interval.is_some())
     }) {
-        "half of the A/A intervals' median width"
+        "half of the median width of the A/A intervals, 95 %"
     } else {
-        "half of the intervals' median width"
+        "half of the intervals' median width, 95 %"
     };
     Some(format!("noise floor: {} ({whose})", parts.join(", ")))
 }
@@ -362,7 +383,7 @@ pub fn verdict_lines(view: &View) -> String {
         let of_step = findings
             .control
             .iter()
-            .filter(|control| control.step == step && control.is_throughput);
+            .filter(|control| control.step == step && control.role == Role::Throughput);
         rows.extend(of_step.map(control_row));
     }
     aligned(&rows).iter().for_each(|line| add(line));
@@ -381,7 +402,12 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
         bases(view),
         counted.join(", ")
     ));
-    let of_throughput = || findings.all.iter().filter(|finding| finding.is_throughput);
+    let of_throughput = || {
+        findings
+            .all
+            .iter()
+            .filter(|finding| finding.role == Role::Throughput)
+    };
     let mut expectations: Vec<String> = of_throughput().filter_map(expectation).collect();
     expectations.sort();
     expectations.dedup();

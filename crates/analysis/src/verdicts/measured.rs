@@ -1,23 +1,121 @@
 //! Which numbers are judged.
 
+use super::finding::Basis;
 use crate::cells::cell_info::CellInfo;
-use crate::metrics::{self, Metric, sysbench};
+use crate::metrics::{self, Direction, Formula, Metric, sysbench};
 use crate::steps::step_view::StepView;
 
-/// The metrics that are judged in a step: its throughput, and CPU per operation of the server (of
-/// the whole process where the engine lives in it). This is the one place that says so.
-pub(crate) fn metrics_of(step: &StepView, base: &CellInfo) -> [&'static Metric; 2] {
+/// What a judged metric is to its step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The step's throughput: its verdict is the step's.
+    Throughput,
+    /// CPU per operation of the server, or of the whole process if the engine is in it.
+    Cpu,
+    /// Tails, stalls, context switches and I/O per operation.
+    Companion,
+}
+
+impl Role {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Cpu => "cpu",
+            Self::Companion => "companion",
+        }
+    }
+}
+
+/// Where the pairs of a metric come from by slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Operations and time of turns.
+    Rate,
+    /// Operations and CPU of turns.
+    Cpu,
+    /// What the rate of a whole start has less than that of a typical turn.
+    Stalls,
+    /// The step's number, one per start.
+    Step,
+}
+
+/// A metric that is judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Judged {
+    pub metric: &'static Metric,
+    pub role: Role,
+    pub source: Source,
+}
+
+/// Tails and costs of an operation, each a family of its own. Those of the server by itself are
+/// there by slices, too; those of the whole host are not.
+const COMPANIONS: [&Metric; 14] = [
+    metrics::P99_SERVICE_US,
+    metrics::MAX_SERVICE_US,
+    metrics::SERVER_CSPQ,
+    metrics::SERVER_RPQ,
+    metrics::SERVER_RKBPQ,
+    metrics::SERVER_WPQ,
+    metrics::SERVER_WKBPQ,
+    metrics::CSPQ,
+    metrics::RPQ,
+    metrics::RKBPQ,
+    metrics::WPI,
+    metrics::WKBPI,
+    sysbench::WPQ,
+    sysbench::WKBPQ,
+];
+
+/// The metrics that are judged in a step, its throughput first. This is the one place that says so.
+/// A survey knows how far starts lie apart in throughput and CPU alone.
+pub(crate) fn judged(basis: Basis, step: &StepView, base: &CellInfo) -> Vec<Judged> {
     let cpu = if base.is_embedded == Some(true) {
         metrics::PROCESS_CPU_US_PER_OP
     } else {
         metrics::SERVER_CPU_US_PER_OP
     };
-    [step.rate, cpu]
+    let of = |metric, role, source| Judged {
+        metric,
+        role,
+        source,
+    };
+    let mut all = vec![
+        of(step.rate, Role::Throughput, Source::Rate),
+        of(cpu, Role::Cpu, Source::Cpu),
+    ];
+    if basis == Basis::Slices {
+        all.push(of(STALLS, Role::Companion, Source::Stalls));
+    }
+    if basis != Basis::Screen {
+        all.extend(COMPANIONS.map(|metric| of(metric, Role::Companion, Source::Step)));
+    }
+    all
 }
+
+/// What stalls cost. It is not a metric of a step but of pairs: the catalogue does not have it.
+pub(crate) const STALLS: &Metric = &Metric {
+    name: "whole_to_typical",
+    unit: "ratio",
+    direction: Direction::Higher,
+    decimals: 3,
+    formula: "throughput over all turns / throughput of a typical turn, each against the base",
+    source: "turns",
+    meaning: "what is left of the throughput of typical turns once stalls are counted",
+    of: Formula::ImportedOnly,
+};
 
 /// How a metric is called in sentences.
 pub fn headline(metric: &str) -> String {
     let known = [
+        (STALLS, "whole/typical"),
+        (metrics::SERVER_CSPQ, "server cs/op"),
+        (metrics::SERVER_RPQ, "server read calls/op"),
+        (metrics::SERVER_RKBPQ, "server KiB read/op"),
+        (metrics::SERVER_WPQ, "server write calls/op"),
+        (metrics::SERVER_WKBPQ, "server KiB written/op"),
+        (metrics::P99_SERVICE_US, "p99"),
+        (metrics::MAX_SERVICE_US, "max"),
         (metrics::SERVER_CPU_US_PER_OP, "server CPU/op"),
         (metrics::CLIENT_CPU_US_PER_OP, "client CPU/op"),
         (metrics::PROCESS_CPU_US_PER_OP, "process CPU/op"),

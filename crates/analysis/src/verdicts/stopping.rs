@@ -5,6 +5,7 @@ use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{CampaignRecord, Design};
 
 use super::finding::ALPHA;
+use super::measured::Role;
 use crate::{Options, analyse};
 
 /// Whether so many blocks are a planned look of a confirm campaign by blocks.
@@ -30,7 +31,7 @@ pub fn is_decided(campaign: &CampaignRecord, blocks: u32) -> bool {
                 .findings
                 .all
                 .iter()
-                .filter(|finding| finding.is_throughput)
+                .filter(|finding| finding.role == Role::Throughput)
                 .peekable();
             findings.peek().is_some()
                 && findings.all(|finding| {

@@ -4,7 +4,7 @@ use plimsoll_store::CampaignRecord;
 
 use super::changes::{Change, changes};
 use super::finding::{Basis, Finding};
-use super::measured::headline;
+use super::measured::{Role, headline};
 use super::pairs::basis;
 use super::rules::sentence;
 use super::{change_with_interval, finding_line};
@@ -93,7 +93,7 @@ pub fn explain(
     let of_throughput = of_step
         .iter()
         .copied()
-        .filter(|finding| finding.is_throughput);
+        .filter(|finding| finding.role == Role::Throughput);
     let largest = of_throughput.max_by(|a, b| {
         a.gain()
             .unwrap_or(0.0)
@@ -112,7 +112,7 @@ pub fn explain(
     let cost = of_step
         .iter()
         .copied()
-        .find(|finding| finding.cell == cell && !finding.is_throughput && is_shown(finding));
+        .find(|finding| finding.cell == cell && finding.role == Role::Cpu && is_shown(finding));
     // A throughput that differs is the news; what it costs is then part of its explanation.
     let cost = cost.filter(|_| !largest.is_some_and(is_shown)).cloned();
     let (Some(of_base), Some(of_cell)) = (

@@ -2,15 +2,19 @@
 
 use crate::numbers::distribution::{normal_cdf, normal_quantile};
 
-/// The numbers of blocks at which a campaign may be looked at. The first look can end it as
-/// equivalent, never with a difference.
-pub const LOOKS: [usize; 4] = [6, 12, 18, 24];
+/// The numbers of blocks at which a campaign may be looked at. The exact signed-rank test of fewer
+/// cannot reach the level that an early look has.
+pub const LOOKS: [usize; 3] = [12, 18, 24];
+
+/// Fewer starts than this decide nothing: two say next to nothing of how far starts lie apart.
+pub const FEWEST_STARTS: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    /// Blocks done.
+    /// Blocks or starts done.
     pub blocks: usize,
-    /// The nominal two-sided level at which a difference may be called here; 0 where it may not.
+    /// The nominal two-sided level of this look: a p of at most this calls a difference, and an
+    /// interval of the confidence `1 - level` inside the margin calls equivalence. 0 calls nothing.
     pub level: f64,
 }
 
@@ -24,21 +28,29 @@ impl Looks {
     ///
     /// The levels spend `alpha` as Lan & DeMets (1983) do after O'Brien & Fleming, each side by
     /// itself: `2 (2 - 2 Phi(z_{1-alpha/4} / sqrt(t)))` has been spent at `t = blocks / planned`.
-    /// The first look of several spends nothing, and looks of fewer than 12 blocks never do, unless
-    /// `planned` is smaller: then there is one look, with all of `alpha`. The bounds on the normal
-    /// scale come from Armitage, McPherson & Rowe (1969): the density of the score that has crossed
-    /// no bound yet is carried from look to look. The levels are meant for tests whose p is
-    /// uniform; the exact signed-rank test rejects a little less.
+    /// The bounds on the normal scale come from Armitage, McPherson & Rowe (1969): the density of
+    /// the score that has crossed no bound yet is carried from look to look. The levels are meant
+    /// for tests whose p is uniform; the exact signed-rank test rejects a little less.
     pub fn new(planned: usize, alpha: f64) -> Self {
         let mut blocks: Vec<usize> = LOOKS
             .into_iter()
             .filter(|blocks| *blocks < planned)
             .collect();
         blocks.push(planned);
-        let (early, late): (Vec<usize>, Vec<usize>) = blocks
-            .into_iter()
-            .partition(|blocks| *blocks < LOOKS[1].min(planned));
-        let shares: Vec<f64> = late
+        Self::spending(&blocks, alpha)
+    }
+
+    /// The looks of a campaign of slices: every start from the [`FEWEST_STARTS`]th on may be the
+    /// last that anybody waits for.
+    pub fn every_start(planned: usize, alpha: f64) -> Self {
+        let looks: Vec<usize> = (FEWEST_STARTS..=planned.max(FEWEST_STARTS)).collect();
+        Self::spending(&looks, alpha)
+    }
+
+    /// Looks at these numbers of blocks or starts, of which the last is the planned end.
+    fn spending(looks: &[usize], alpha: f64) -> Self {
+        let planned = looks.last().copied().unwrap_or(1);
+        let shares: Vec<f64> = looks
             .iter()
             .map(|blocks| *blocks as f64 / planned as f64)
             .collect();
@@ -49,12 +61,11 @@ impl Looks {
         let levels = bounds(&shares, &spent)
             .into_iter()
             .map(|bound| 2.0 * normal_cdf(-bound));
-        let early = early.into_iter().map(|blocks| Look { blocks, level: 0.0 });
-        let late = late.iter().zip(levels).map(|(blocks, level)| Look {
+        let looks = looks.iter().zip(levels).map(|(blocks, level)| Look {
             blocks: *blocks,
             level,
         });
-        Self(early.chain(late).collect())
+        Self(looks.collect())
     }
 
     /// All looks, by blocks.
@@ -68,12 +79,9 @@ impl Looks {
         self.0.iter().copied().rfind(|look| look.blocks <= blocks)
     }
 
-    /// The first look after `blocks` at which a difference may be called.
-    pub fn next_decisive(&self, blocks: usize) -> Option<Look> {
-        self.0
-            .iter()
-            .copied()
-            .find(|look| look.blocks > blocks && look.level > 0.0)
+    /// The first look after `blocks`.
+    pub fn next(&self, blocks: usize) -> Option<Look> {
+        self.0.iter().copied().find(|look| look.blocks > blocks)
     }
 }
 
@@ -144,20 +152,14 @@ mod tests {
         // The same recursion in numpy on 4,001 points gives 2.963, 2.359, 2.014; so do published
         // tables for looks at 1/2, 3/4 and 1.
         let looks = Looks::new(24, 0.05);
-        let z: Vec<f64> = looks.all()[1..]
+        let z: Vec<f64> = looks
+            .all()
             .iter()
             .map(|look| -normal_quantile(look.level / 2.0))
             .collect();
         for (found, expected) in z.iter().zip([2.9626, 2.3590, 2.0141]) {
             assert!((found - expected).abs() < 0.002, "{z:?}");
         }
-        assert_eq!(
-            looks.all()[0],
-            Look {
-                blocks: 6,
-                level: 0.0
-            }
-        );
     }
 
     #[test]
@@ -170,16 +172,12 @@ mod tests {
                 (last.level - 0.05).abs() < 1e-4,
                 "{planned}: all of alpha in the only look"
             );
-            assert!(
-                looks.all()[..looks.all().len() - 1]
-                    .iter()
-                    .all(|look| look.level == 0.0)
-            );
+            assert_eq!(looks.all().len(), 1);
         }
         let looks = Looks::new(24, 0.05);
-        assert_eq!(looks.reached(5), None);
+        assert_eq!(looks.reached(11), None);
         assert_eq!(looks.reached(17).unwrap().blocks, 12);
-        assert_eq!(looks.next_decisive(6).unwrap().blocks, 12);
-        assert_eq!(looks.next_decisive(24), None);
+        assert_eq!(looks.next(6).unwrap().blocks, 12);
+        assert_eq!(looks.next(24), None);
     }
 }

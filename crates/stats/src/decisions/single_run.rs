@@ -88,6 +88,18 @@ impl Screen {
         }
     }
 
+    /// The same, of runs during which others took the share `taken` of the machine: it may have
+    /// moved the log ratio by as much, independently of how far starts lie apart. With the error
+    /// `e` of starts and its quantile `t` the reach is `sqrt((t e)^2 + taken^2)`.
+    pub fn disturbed_by(self, taken: f64) -> Self {
+        let reach = self.reach.hypot(taken);
+        Self {
+            z: self.z * self.reach / reach,
+            reach,
+            ..self
+        }
+    }
+
     /// Whether two equal builds would rarely differ so much: worth `confirm`, and no verdict.
     pub fn is_unusual(&self) -> bool {
         self.log_ratio.abs() > self.reach
@@ -107,6 +119,20 @@ mod tests {
         assert_eq!((spread.starts, spread.degrees), (90, 64.0));
         assert!(spread.sd > 0.01 && spread.sd < 0.0125, "{}", spread.sd);
         assert_eq!(Spread::of_groups(&[vec![1.0], vec![2.0]]), prior);
+    }
+
+    #[test]
+    fn what_others_took_enters_the_error() {
+        let screen = |ratio: f64, taken: f64| {
+            Screen::of(ratio.ln(), Spread::prior(), 0.95).disturbed_by(taken)
+        };
+        assert!(screen(3.2, 0.04).is_unusual() && screen(1.0 / 3.2, 0.04).is_unusual());
+        assert!(!screen(0.97, 0.2).is_unusual() && !screen(0.85, 0.2).is_unusual());
+        assert_eq!(
+            screen(0.9, 0.0),
+            Screen::of(0.9f64.ln(), Spread::prior(), 0.95)
+        );
+        assert!(screen(0.8, 0.2).z.abs() < screen(0.8, 0.0).z.abs());
     }
 
     #[test]

@@ -34,43 +34,32 @@ impl Verdict {
 pub struct Policy {
     /// The equivalence margin, as a log ratio.
     pub margin: f64,
-    /// The smallest difference that is called on a small p alone, as a log ratio.
+    /// The smallest difference that is called, as a log ratio.
     pub least: f64,
-    /// The level of the look: a p of at most this calls a difference; 0 calls none.
+    /// The level of the look: a p of at most this calls a difference; 0 calls nothing.
     pub level: f64,
-}
-
-impl Policy {
-    /// 3 % either way is the same, 1 % is worth a word.
-    pub fn new(level: f64) -> Self {
-        Self {
-            margin: 0.03,
-            least: 0.01,
-            level,
-        }
-    }
 }
 
 impl Verdict {
     /// The verdict on a log ratio of which more is better (negate it, and its interval, where less
-    /// is better), with its interval, its p, and its p after correction for the family.
+    /// is better), with its p after correction for the family, and with the interval of the
+    /// confidence `1 - level` of the look.
     ///
-    /// 1. All of the interval inside `±margin`: equivalent. This goes first, so that a difference
-    ///    that is certain and small is not called.
-    /// 2. `p <= level`, which never holds at a look that may not call, and either the interval
-    ///    wholly beyond the margin, or `p_adjusted <= level` with an estimate of at least `least`:
-    ///    regression or improvement.
-    /// 3. Else inconclusive.
-    pub fn of(estimate: f64, interval: Interval, p: f64, p_adjusted: f64, policy: Policy) -> Self {
-        if interval.is_within(policy.margin) {
-            return Self::Equivalent;
-        }
-        let is_beyond = interval.high <= -policy.margin || interval.low >= policy.margin;
+    /// 1. `p_adjusted <= level` with an estimate of at least `least`: regression or improvement. An
+    ///    interval wholly beyond the margin is not enough: among 96 questions without a difference
+    ///    some are, in 13 to 31 of 100 campaigns of few starts.
+    /// 2. All of the interval inside `±margin`: equivalent. Two one-sided tests at half of the
+    ///    level each (Schuirmann 1987), so that what has been spent at earlier looks counts here as
+    ///    it does for a difference.
+    /// 3. Else, and always at a look of level 0, inconclusive.
+    pub fn of(estimate: f64, interval: Interval, p_adjusted: f64, policy: Policy) -> Self {
+        let may_call = policy.level > 0.0;
         let is_shown = p_adjusted <= policy.level && estimate.abs() >= policy.least;
-        match (p <= policy.level && (is_beyond || is_shown), estimate < 0.0) {
-            (false, _) => Self::Inconclusive,
-            (true, true) => Self::Regression,
-            (true, false) => Self::Improvement,
+        match (may_call, is_shown, estimate < 0.0) {
+            (true, true, true) => Self::Regression,
+            (true, true, false) => Self::Improvement,
+            (true, false, _) if interval.is_within(policy.margin) => Self::Equivalent,
+            _ => Self::Inconclusive,
         }
     }
 }
@@ -92,71 +81,37 @@ mod tests {
     #[test]
     fn the_rule_case_by_case() {
         let cases = [
-            (
-                -0.34,
-                (-0.36, -0.32),
-                0.0005,
-                0.0005,
-                0.05,
-                Verdict::Regression,
-            ),
-            (
-                0.34,
-                (0.32, 0.36),
-                0.0005,
-                0.0005,
-                0.05,
-                Verdict::Improvement,
-            ),
-            // At the first look of several nothing is called.
-            (
-                -0.34,
-                (-0.36, -0.32),
-                0.03,
-                0.03,
-                0.0,
-                Verdict::Inconclusive,
-            ),
-            // Wholly beyond the margin is enough where the family is too large for so few blocks.
-            (-0.34, (-0.36, -0.32), 0.04, 0.2, 0.05, Verdict::Regression),
-            (-0.04, (-0.06, -0.02), 0.01, 0.01, 0.05, Verdict::Regression),
-            (
-                -0.04,
-                (-0.06, -0.02),
-                0.04,
-                0.2,
-                0.05,
-                Verdict::Inconclusive,
-            ),
-            (
-                -0.02,
-                (-0.025, -0.015),
-                0.0005,
-                0.0005,
-                0.05,
-                Verdict::Equivalent,
-            ),
-            (0.0, (-0.03, 0.01), 0.9, 0.9, 0.05, Verdict::Inconclusive),
-            (0.0, (-0.029, 0.01), 0.9, 0.9, 0.0, Verdict::Equivalent),
-            (
-                0.008,
-                (-0.02, 0.04),
-                0.04,
-                0.04,
-                0.05,
-                Verdict::Inconclusive,
-            ),
+            (-0.34, (-0.36, -0.32), 0.0005, 0.05, Verdict::Regression),
+            (0.34, (0.32, 0.36), 0.0005, 0.05, Verdict::Improvement),
+            // At a look that spends nothing nothing is called, however certain.
+            (-0.34, (-0.36, -0.32), 0.0, 0.0, Verdict::Inconclusive),
+            (0.0, (-0.001, 0.001), 0.9, 0.0, Verdict::Inconclusive),
+            // Wholly beyond the margin is not enough if the family is too large.
+            (-0.34, (-0.36, -0.32), 0.2, 0.05, Verdict::Inconclusive),
+            (-0.04, (-0.06, -0.02), 0.01, 0.05, Verdict::Regression),
+            // Certain, and inside the margin: still a regression.
+            (-0.02, (-0.025, -0.015), 0.0005, 0.05, Verdict::Regression),
+            // Certain, and too small to be worth a word.
+            (-0.004, (-0.006, -0.002), 0.0005, 0.05, Verdict::Equivalent),
+            (0.0, (-0.03, 0.01), 0.9, 0.05, Verdict::Inconclusive),
+            (0.0, (-0.029, 0.01), 0.9, 0.05, Verdict::Equivalent),
+            (0.004, (-0.02, 0.04), 0.04, 0.05, Verdict::Inconclusive),
         ];
-        for (estimate, (low, high), p, p_adjusted, level, expected) in cases {
+        for (estimate, (low, high), p_adjusted, level, expected) in cases {
             let interval = Interval {
                 low,
                 high,
                 level: 0.95,
             };
+            let policy = Policy {
+                margin: 0.03,
+                least: 0.005,
+                level,
+            };
             assert_eq!(
-                Verdict::of(estimate, interval, p, p_adjusted, Policy::new(level)),
+                Verdict::of(estimate, interval, p_adjusted, policy),
                 expected,
-                "{estimate} [{low}, {high}] {p} {level}"
+                "{estimate} [{low}, {high}] {p_adjusted} {level}"
             );
         }
     }

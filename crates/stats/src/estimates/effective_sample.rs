@@ -4,7 +4,7 @@ use crate::numbers::order::{mean, variance};
 
 /// The values in `count` batches of consecutive ones, all of the same length; values that do not
 /// fill the last batch are left out.
-pub(crate) fn consecutive(values: &[f64], count: usize) -> impl Iterator<Item = &[f64]> {
+pub fn consecutive<T>(values: &[T], count: usize) -> impl Iterator<Item = &[T]> {
     let length = (values.len() / count).max(1);
     values.chunks_exact(length).take(count)
 }

@@ -4,8 +4,14 @@ pub(crate) mod bootstrap;
 pub(crate) mod clusters;
 pub(crate) mod effective_sample;
 pub(crate) mod estimate;
+pub(crate) mod moderated;
+pub(crate) mod modes;
+pub(crate) mod over_starts;
 
 pub use bootstrap::{RESAMPLES, bca, median_ratio};
 pub use clusters::{Clustered, clustered};
-pub use effective_sample::effective_sample_size;
+pub use effective_sample::{consecutive, effective_sample_size};
 pub use estimate::{Interval, as_percent, hodges_lehmann, walsh_averages};
+pub use moderated::{KnownVariance, VariancePrior, variance_prior};
+pub use modes::{TwoModes, two_modes};
+pub use over_starts::{OverStarts, StartRatio, StartsPrior, StartsVariance, over_starts};

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use plimsoll_analysis::verdicts::Verdict;
 
 use super::{px, short};
-use plimsoll_analysis::verdicts::{Basis, Call, Control, Finding, percent};
+use plimsoll_analysis::verdicts::{Basis, Call, Control, Finding, Role, percent};
 use plimsoll_analysis::view::View;
 
 const WIDTH: f64 = 900.0;
@@ -61,7 +61,7 @@ impl<'a> Row<'a> {
             ratio: estimate.ratio,
             interval: estimate.interval,
             dots: &[],
-            is_hollow: !control.is_sound,
+            is_hollow: control.is_sound == Some(false),
             word: "A/A, 99 %",
         })
     }
@@ -76,14 +76,9 @@ impl<'a> Row<'a> {
     }
 }
 
-/// These findings, on throughput or on the other metric, with the control of their steps; without
+/// These findings, all of one role, with the control of their steps; without
 /// findings the control of all steps.
-pub(crate) fn ratio_plot(
-    view: &View,
-    findings: &[&Finding],
-    is_throughput: bool,
-    title: &str,
-) -> Markup {
+pub(crate) fn ratio_plot(view: &View, findings: &[&Finding], role: Role, title: &str) -> Markup {
     let mut groups: Vec<(&str, Vec<Row<'_>>)> = Vec::new();
     for finding in findings {
         let Some(row) = Row::of(view, finding) else {
@@ -98,7 +93,7 @@ pub(crate) fn ratio_plot(
         .findings
         .control
         .iter()
-        .filter(|control| control.is_throughput == is_throughput)
+        .filter(|control| control.role == role)
     {
         let Some(row) = Row::of_control(control) else {
             continue;
@@ -174,7 +169,7 @@ fn legend(view: &View, findings: &[&Finding]) -> String {
         .iter()
         .any(|finding| finding.basis == Basis::Slices)
     {
-        "rounds"
+        "starts"
     } else {
         "blocks"
     };

@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use crate::html::figures::ratio_plot::ratio_plot;
 use crate::html::tables::{cell_name, header, scrolling};
 use plimsoll_analysis::verdicts::{
-    Finding, NO_VERDICTS, bases, control_line, counts, farthest, floor_line, headline, largest,
-    percent,
+    Finding, NO_VERDICTS, Role, bases, control_line, counts, farthest, floor_line, headline,
+    largest, percent,
 };
 use plimsoll_analysis::view::{Status, View};
 
@@ -54,8 +54,63 @@ pub(crate) fn section(view: &View) -> Markup {
             (told(view))
             @if !findings.all.is_empty() { (matrix(view)) }
             (plots(view))
+            (companions(view))
         }
     }
+}
+
+/// Tails, stalls, context switches and I/O that were called, the largest first; folded.
+fn companions(view: &View) -> Markup {
+    let is_called = |finding: &&Finding| {
+        let word = finding.call.word();
+        finding.role == Role::Companion && ["regression", "improvement"].contains(&word)
+    };
+    let mut called: Vec<&Finding> = view.findings.all.iter().filter(is_called).collect();
+    called.sort_by(|a, b| {
+        let size = |finding: &Finding| finding.gain().unwrap_or(0.0).abs();
+        size(b).total_cmp(&size(a))
+    });
+    let titles = [
+        "step",
+        "cell",
+        "number",
+        "verdict",
+        "change",
+        "95 % interval",
+    ];
+    html! {
+        @if !called.is_empty() {
+            details {
+                summary { "Tails, stalls, switches and I/O: " (called.len()) " differ" }
+                (scrolling(html! {
+                    table {
+                        (header(titles.iter().map(|title| html! { (title) })))
+                        tbody {
+                            @for finding in &called {
+                                tr {
+                                    td.name { (finding.step) }
+                                    td.name { (view.cells[finding.cell].label) }
+                                    td.name { (headline(finding.metric.name)) }
+                                    td class={ "verdict " (finding.call.word()) } {
+                                        (finding.call.word())
+                                    }
+                                    td { (change(finding)) }
+                                    td { (interval(finding)) }
+                                }
+                            }
+                        }
+                    }
+                }))
+            }
+        }
+    }
+}
+
+fn interval(finding: &Finding) -> String {
+    let interval = finding.estimate.and_then(|estimate| estimate.interval);
+    interval.map_or_else(String::new, |(low, high)| {
+        format!("{} to {}", percent(low), percent(high))
+    })
 }
 
 /// The largest differences with what explains them.
@@ -76,7 +131,9 @@ fn told(view: &View) -> Markup {
                             finding.estimate.and_then(|estimate| estimate.interval) {
                             " [" (percent(low)) ", " (percent(high)) "]"
                         }
-                        @if !finding.why.is_empty() { " – " (finding.why) }
+                        @for part in [&finding.turns, &finding.why] {
+                            @if !part.is_empty() { " – " (part) }
+                        }
                     }
                 }
             }
@@ -204,6 +261,7 @@ fn matrix_cell(view: &View, cell: usize, step: &str) -> Markup {
     let about = [
         finding.call.word(),
         finding.reason.as_str(),
+        finding.turns.as_str(),
         finding.why.as_str(),
     ]
     .into_iter()
@@ -222,27 +280,22 @@ fn matrix_cell(view: &View, cell: usize, step: &str) -> Markup {
 fn plots(view: &View) -> Markup {
     const RATE: &str = "Throughput / base, more is better";
     let findings = &view.findings;
-    let shown = |is_throughput: bool| -> Vec<&Finding> {
+    let shown = |role: Role| -> Vec<&Finding> {
         findings
             .all
             .iter()
-            .filter(|finding| finding.is_throughput == is_throughput && finding.estimate.is_some())
+            .filter(|finding| finding.role == role && finding.estimate.is_some())
             .collect()
     };
-    let control = |is_throughput: bool| {
-        findings
-            .control
-            .iter()
-            .find(|control| control.is_throughput == is_throughput)
-    };
-    let (rates, costs) = (shown(true), shown(false));
+    let control = |role: Role| findings.control.iter().find(|control| control.role == role);
+    let (rates, costs) = (shown(Role::Throughput), shown(Role::Cpu));
     let cost = costs
         .first()
         .map(|finding| finding.metric)
-        .or(control(false).map(|control| control.metric));
+        .or(control(Role::Cpu).map(|control| control.metric));
     html! {
         @if rates.len() > PLOTTED_FIRST {
-            (ratio_plot(view, &farthest(&rates, PLOTTED_FIRST), true, &format!("The \
+            (ratio_plot(view, &farthest(&rates, PLOTTED_FIRST), Role::Throughput, &format!("The \
                 {PLOTTED_FIRST} largest differences. {RATE}")))
             details {
                 summary {
@@ -253,16 +306,16 @@ fn plots(view: &View) -> Markup {
                         "all " (rates.len())
                     }
                 }
-                (ratio_plot(view, &farthest(&rates, PLOTTED), true, RATE))
+                (ratio_plot(view, &farthest(&rates, PLOTTED), Role::Throughput, RATE))
             }
-        } @else if !rates.is_empty() || control(true).is_some() {
-            (ratio_plot(view, &rates, true, RATE))
+        } @else if !rates.is_empty() || control(Role::Throughput).is_some() {
+            (ratio_plot(view, &rates, Role::Throughput, RATE))
         }
         @if let Some(title) = cost.map(|metric| headline(metric.name)) {
             details {
                 summary { (title) }
                 @let title = format!("{title} / base, less is better");
-                (ratio_plot(view, &farthest(&costs, PLOTTED), false, &title))
+                (ratio_plot(view, &farthest(&costs, PLOTTED), Role::Cpu, &title))
             }
         }
     }

@@ -7,10 +7,10 @@ use plimsoll_stats::{PRIOR_SPREAD, as_percent, blocks_needed, minimum_detectable
 use serde::Serialize;
 use serde_json::Value;
 
-use super::finding::{ALPHA, MARGIN};
 use super::spreads::{Spreads, facts};
 use crate::metrics;
 use crate::stored::Stored;
+use crate::verdicts::finding::{ALPHA, MARGIN};
 
 /// A difference as large as said is found in so many of all campaigns.
 const POWER: f64 = 0.8;

@@ -1,0 +1,51 @@
+//! What the comparisons of a campaign have in common: how far starts of one build lie apart.
+
+use std::collections::BTreeMap;
+
+use plimsoll_stats::{StartsPrior, StartsVariance};
+
+use crate::verdicts::pairs::Pairs;
+
+/// Comparisons that are alike: whether their step writes, and the metric.
+pub(crate) type Class = (bool, &'static str);
+
+/// The variance of one candidate against the mean of two, over that of one against one.
+const AGAINST_TWO: f64 = 0.75;
+
+/// What each class knows of the variance between starts, for a cell against the mean of two.
+#[derive(Debug, Default)]
+pub(crate) struct Priors(BTreeMap<Class, StartsPrior>);
+
+impl Priors {
+    /// From the pairs of all cells, and of the control, whose ratio is one against one.
+    pub fn new<'a>(
+        cells: impl IntoIterator<Item = (Class, &'a Pairs)>,
+        controls: impl IntoIterator<Item = (Class, &'a Pairs)>,
+    ) -> Self {
+        let mut classes: BTreeMap<Class, Vec<StartsVariance>> = BTreeMap::new();
+        let cells = cells.into_iter().map(|of| (of, 1.0));
+        let controls = controls.into_iter().map(|of| (of, AGAINST_TWO));
+        for ((class, pairs), scale) in cells.chain(controls) {
+            let known = StartsVariance::of(&pairs.start_ratios()).map(|of| StartsVariance {
+                between: of.between.times(scale),
+                within: scale * of.within,
+            });
+            classes.entry(class).or_default().extend(known);
+        }
+        let known = classes
+            .into_iter()
+            .filter_map(|(class, known)| Some((class, StartsPrior::of_class(&known)?)));
+        Self(known.collect())
+    }
+
+    /// For a cell against the mean of the base's two instances.
+    pub fn of_cell(&self, class: Class) -> Option<StartsPrior> {
+        self.0.get(&class).copied()
+    }
+
+    /// For the base against its second instance.
+    pub fn of_control(&self, class: Class) -> Option<StartsPrior> {
+        self.of_cell(class)
+            .map(|prior| prior.with_common_times(1.0 / AGAINST_TWO))
+    }
+}

@@ -1,0 +1,196 @@
+//! Runs of a cell and the base in one block or start, and the pairs of a metric that they make.
+
+use plimsoll_core::units::NS_PER_S;
+use plimsoll_stats::mean;
+use plimsoll_store::Turn;
+
+use super::stalls::Stalls;
+use super::starts::{StartPairs, start_pairs};
+use super::{Pairs, by_block, is_void, value};
+use crate::runs::attempts::Run;
+use crate::runs::cell_runs::CellRuns;
+use crate::verdicts::finding::Basis;
+use crate::verdicts::measured::{Judged, Source};
+
+/// The runs of a step that count, of a cell and of the base, by block or start.
+pub(crate) struct Meetings<'b, 'a> {
+    basis: Basis,
+    all: Vec<Meeting<'b, 'a>>,
+    /// Of those that count.
+    seconds: f64,
+    /// How many a witness left out.
+    left_out: usize,
+}
+
+struct Meeting<'b, 'a> {
+    block: u32,
+    other: &'b Run<'a>,
+    /// The base; by slices its second instance, too, where that ran.
+    bases: Vec<&'b Run<'a>>,
+    /// By slices, as `other` and `bases`.
+    turns: Vec<Turn>,
+    base_turns: Vec<Vec<Turn>>,
+}
+
+impl<'b, 'a> Meetings<'b, 'a> {
+    /// By slices a cell is compared with the mean of the base's instances: with two of them a
+    /// start's ratio varies by 1.5 times the variance of one candidate, not twice.
+    pub fn of(
+        basis: Basis,
+        bases: &[&'b CellRuns<'a>],
+        other: &'b CellRuns<'a>,
+        step: &str,
+    ) -> Self {
+        let mut meetings = Self {
+            basis,
+            all: Vec::new(),
+            seconds: 0.0,
+            left_out: 0,
+        };
+        let Some((base, again)) = bases.split_first() else {
+            return meetings;
+        };
+        for pair in by_block(base, other, step) {
+            if is_void(&pair) {
+                meetings.left_out += 1;
+                continue;
+            }
+            let (of_base, of_other) = pair;
+            let mut of_bases = vec![of_base];
+            if basis == Basis::Slices {
+                of_bases.extend(again.iter().filter_map(|again| {
+                    let is_beside = |run: &&Run<'_>| {
+                        let is_sound = run.status.is_finished() && !run.is_void;
+                        run.block == of_base.block && is_sound
+                    };
+                    again.used(step).find(is_beside)
+                }));
+            }
+            meetings.add(of_bases, of_other, step);
+        }
+        meetings
+    }
+
+    fn add(&mut self, bases: Vec<&'b Run<'a>>, other: &'b Run<'a>, step: &str) {
+        let turns_of = |run: &Run<'_>| match self.basis {
+            Basis::Slices => run
+                .record
+                .and_then(|record| record.turns(step).ok())
+                .unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let meeting = Meeting {
+            block: other.block,
+            turns: turns_of(other),
+            base_turns: bases.iter().map(|run| turns_of(run)).collect(),
+            other,
+            bases,
+        };
+        self.seconds += meeting.seconds(self.basis);
+        self.all.push(meeting);
+    }
+
+    /// The pairs of a metric.
+    pub fn pairs(&self, judged: &Judged) -> Pairs {
+        let mut pairs = Pairs {
+            left_out: self.left_out,
+            done: self.left_out + self.all.len(),
+            seconds: self.seconds,
+            ..Pairs::default()
+        };
+        for meeting in &self.all {
+            if self.basis == Basis::Slices {
+                pairs.starts.extend(meeting.start(judged));
+            } else {
+                let name = judged.metric.name;
+                let ratio = value(meeting.other, name).zip(value(meeting.bases[0], name));
+                let ratio = ratio.map(|(other, base)| (other / base).ln());
+                pairs.blocks.extend(ratio);
+            }
+        }
+        pairs
+    }
+
+    /// Turns without a single operation, of all turns of the cell and the base, as a share.
+    pub fn empty_turns(&self) -> f64 {
+        let turns = || {
+            let of_meeting = |meeting: &'_ Meeting<'_, '_>| {
+                let sides = meeting
+                    .base_turns
+                    .first()
+                    .into_iter()
+                    .chain([&meeting.turns]);
+                sides
+                    .map(|turns| {
+                        let is_empty = |turn: &&Turn| turn.operations == 0;
+                        (turns.iter().filter(is_empty).count(), turns.len())
+                    })
+                    .fold((0, 0), |sum, side| (sum.0 + side.0, sum.1 + side.1))
+            };
+            self.all.iter().map(of_meeting)
+        };
+        let (empty, all) = turns().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        match all {
+            0 => 0.0,
+            all => empty as f64 / all as f64,
+        }
+    }
+
+    /// The stalls of the base and of the cell over all starts.
+    pub fn stalls(&self) -> (Stalls, Stalls) {
+        let (mut base, mut other) = (Stalls::default(), Stalls::default());
+        for meeting in &self.all {
+            meeting.base_turns.iter().for_each(|turns| base.add(turns));
+            other.add(&meeting.turns);
+        }
+        (base, other)
+    }
+
+    /// The share of the machine that others took while the runs went on, the root of the sum of
+    /// both sides' squares: how far it may have moved a ratio. Of a screen.
+    pub fn taken(&self) -> f64 {
+        let squares = self.all.iter().map(|meeting| {
+            let sides = [meeting.other, meeting.bases[0]];
+            sides.map(|run| run.taken.powi(2)).iter().sum::<f64>()
+        });
+        squares.fold(0.0, f64::max).sqrt()
+    }
+}
+
+impl Meeting<'_, '_> {
+    /// Seconds of measuring: by slices from the first turn to the last, which all candidates share.
+    fn seconds(&self, basis: Basis) -> f64 {
+        let ns = if basis == Basis::Slices {
+            let turns = &self.base_turns[0];
+            let ends = turns.first().zip(turns.last());
+            ends.map_or(0, |(first, last)| {
+                last.begin_ns.saturating_sub(first.begin_ns)
+            })
+        } else {
+            let elapsed_ns = |run: &Run<'_>| run.done.map_or(0, |done| done.elapsed_ns);
+            elapsed_ns(self.bases[0]) + elapsed_ns(self.other)
+        };
+        ns as f64 / NS_PER_S
+    }
+
+    fn start(&self, judged: &Judged) -> Option<StartPairs> {
+        let of_turns = |is_rate| start_pairs(self.block, &self.base_turns, &self.turns, is_rate);
+        match judged.source {
+            Source::Rate => of_turns(true),
+            Source::Cpu => of_turns(false),
+            Source::Stalls => of_turns(true)?.stalls(),
+            Source::Step => {
+                let name = judged.metric.name;
+                let bases: Option<Vec<f64>> = self
+                    .bases
+                    .iter()
+                    .map(|run| value(run, name).map(f64::ln))
+                    .collect();
+                Some(StartPairs::plain(
+                    self.block,
+                    value(self.other, name)?.ln() - mean(&bases?),
+                ))
+            }
+        }
+    }
+}

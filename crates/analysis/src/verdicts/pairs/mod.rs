@@ -1,0 +1,111 @@
+//! Log ratios of a cell and the base, taken at nearly the same time.
+//!
+//! ```text
+//! meetings   runs of a cell and the base in one block or start -> the pairs of a metric
+//! starts     turns of a start -> what the start says; round by round
+//! stalls     turns in which operations took far longer than in a typical one
+//! ```
+
+mod meetings;
+pub(crate) mod stalls;
+pub(crate) mod starts;
+
+use std::collections::BTreeMap;
+
+use plimsoll_stats::{StartRatio, mean};
+use plimsoll_store::Design;
+use plimsoll_store::header::CampaignHeader;
+
+pub(crate) use self::meetings::Meetings;
+pub(crate) use self::starts::StartPairs;
+use super::finding::Basis;
+use crate::runs::attempts::Run;
+use crate::runs::cell_runs::CellRuns;
+
+/// Log ratios of one metric, in the order of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Pairs {
+    /// One per block, in a campaign of blocks and in a survey.
+    pub blocks: Vec<f64>,
+    /// The starts of a campaign of slices.
+    pub starts: Vec<StartPairs>,
+    /// Pairs that a witness left out; by slices, starts.
+    pub left_out: usize,
+    /// Blocks or starts that have run on both sides, those left out included.
+    pub done: usize,
+    /// Seconds of measuring behind the pairs that count.
+    pub seconds: f64,
+}
+
+impl Pairs {
+    /// All ratios for a plot: blocks, or rounds over all starts; starts where there are no rounds.
+    pub fn all(&self) -> Vec<f64> {
+        let of_start = |start: &StartPairs| match start.rounds.is_empty() {
+            true => vec![start.whole],
+            false => start.rounds.clone(),
+        };
+        let of_starts = self.starts.iter().flat_map(of_start);
+        self.blocks.iter().copied().chain(of_starts).collect()
+    }
+
+    /// What each start says.
+    pub fn start_ratios(&self) -> Vec<StartRatio> {
+        self.starts.iter().map(StartPairs::ratio).collect()
+    }
+
+    /// The log ratio of a typical round, the mean over starts.
+    pub fn typical(&self) -> Option<f64> {
+        let starts: Option<Vec<f64>> = self.starts.iter().map(StartPairs::typical).collect();
+        starts
+            .filter(|starts| !starts.is_empty())
+            .map(|starts| mean(&starts))
+    }
+}
+
+/// How a campaign's runs are set beside each other.
+pub(crate) fn basis(campaign: &CampaignHeader) -> Basis {
+    match &campaign.confirm {
+        Some(confirm) if confirm.design == Design::Slices => Basis::Slices,
+        Some(_) => Basis::Blocks,
+        None if campaign.plan.blocks > 1 => Basis::Blocks,
+        None => Basis::Screen,
+    }
+}
+
+/// Finished runs of a step on both sides, by block.
+pub(crate) fn by_block<'a, 'b>(
+    base: &'b CellRuns<'a>,
+    other: &'b CellRuns<'a>,
+    step: &str,
+) -> Vec<(&'b Run<'a>, &'b Run<'a>)> {
+    let of_base: BTreeMap<u32, &Run<'a>> = base.used(step).map(|run| (run.block, run)).collect();
+    let both = other
+        .used(step)
+        .filter_map(|run| Some((*of_base.get(&run.block)?, run)));
+    both.filter(|(base, other)| base.status.is_finished() && other.status.is_finished())
+        .collect()
+}
+
+/// Whether either side says nothing, because of what a witness saw.
+pub(crate) fn is_void((base, other): &(&Run<'_>, &Run<'_>)) -> bool {
+    base.is_void || other.is_void
+}
+
+/// What a witness saw of the last pair that it leaves out.
+pub(crate) fn last_disturbance(
+    base: &CellRuns<'_>,
+    other: &CellRuns<'_>,
+    step: &str,
+) -> Option<String> {
+    let both = by_block(base, other, step);
+    let sides = both
+        .iter()
+        .rev()
+        .flat_map(|(of_base, of_other)| [(other, of_other), (base, of_base)]);
+    let mut seen = sides.filter(|(_, run)| run.is_void);
+    seen.find_map(|(cell, run)| Some(format!("{}: {}", cell.cell.label, run.reason.as_ref()?)))
+}
+
+pub(crate) fn value(run: &Run<'_>, metric: &str) -> Option<f64> {
+    run.number(metric).filter(|value| *value > 0.0)
+}

@@ -1,0 +1,222 @@
+//! What one start says of a cell and the base, from their turns.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::witness::is_turn_disturbed;
+use plimsoll_stats::{StartRatio, consecutive, hodges_lehmann, mean, variance};
+use plimsoll_store::Turn;
+
+/// Fewer rounds than this have no batches.
+const FEWEST_ROUNDS: usize = 8;
+/// Fewer batches than this have no spread to speak of.
+const FEWEST_BATCHES: usize = 4;
+/// If witnesses saw more of a start's rounds disturbed than this share, all of them stay: the start
+/// then tells of a disturbed machine, and its interval has the width that it earns.
+const MOST_DISTURBED: f64 = 0.5;
+
+/// What one start says of a cell and the base.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StartPairs {
+    /// The start's number, from 1.
+    pub start: u32,
+    /// The log ratio over the whole start: of sums over all rounds that both sides have. Stalls
+    /// count in it with the time they take.
+    pub whole: f64,
+    /// Log ratios of whole batches of consecutive rounds; empty where there are few rounds.
+    pub batches: Vec<f64>,
+    /// The log ratio of each round in which both sides did something.
+    pub rounds: Vec<f64>,
+    /// Rounds left out because a witness saw the machine disturbed in one of their turns.
+    pub disturbed: usize,
+}
+
+impl StartPairs {
+    /// A start that says one number, without rounds.
+    pub fn plain(start: u32, whole: f64) -> Self {
+        Self {
+            start,
+            whole,
+            batches: Vec::new(),
+            rounds: Vec::new(),
+            disturbed: 0,
+        }
+    }
+
+    /// The log ratio of a typical round: its Hodges-Lehmann estimate.
+    pub fn typical(&self) -> Option<f64> {
+        hodges_lehmann(&self.rounds)
+    }
+
+    /// What is in the whole ratio and not in that of a typical round: stalls.
+    pub fn stalls(&self) -> Option<Self> {
+        Some(Self::plain(self.start, self.whole - self.typical()?))
+    }
+
+    /// The whole ratio with its error, from the batches.
+    pub fn ratio(&self) -> StartRatio {
+        let batches = self.batches.len();
+        StartRatio {
+            ratio: self.whole,
+            within: (batches > 1).then(|| (variance(&self.batches) / batches as f64).sqrt()),
+        }
+    }
+}
+
+/// The start's pairs from the turns of the base's instances and of the cell. A round counts if all
+/// of them have a turn in it with a reading, however little was done in it; `None` without one.
+pub(crate) fn start_pairs(
+    start: u32,
+    bases: &[Vec<Turn>],
+    other: &[Turn],
+    is_rate: bool,
+) -> Option<StartPairs> {
+    let by_round = |turns| -> BTreeMap<u32, &Turn> { by_round(turns).collect() };
+    let of_bases: Vec<BTreeMap<u32, &Turn>> = bases.iter().map(|turns| by_round(turns)).collect();
+    let part = |turn: &Turn| Part::of(turn, is_rate);
+    let all: Vec<Round> = by_round(other)
+        .into_iter()
+        .filter_map(|(round, turn)| {
+            let turns: Option<Vec<&Turn>> = of_bases
+                .iter()
+                .map(|turns| turns.get(&round).copied())
+                .collect();
+            let turns = turns?;
+            let bases: Option<Vec<Part>> = turns.iter().map(|turn| part(turn)).collect();
+            let mut all = turns.into_iter().chain([turn]);
+            Some(Round {
+                other: part(turn)?,
+                bases: bases?,
+                is_disturbed: all.any(is_disturbed),
+            })
+        })
+        .collect();
+    let (rounds, disturbed) = undisturbed(all);
+    let batches = match rounds.len() {
+        few if few < FEWEST_ROUNDS => Vec::new(),
+        many => {
+            let count = ((many as f64).sqrt() as usize).max(FEWEST_BATCHES);
+            consecutive(&rounds, count).map(whole).collect()
+        }
+    };
+    let batches: Option<Vec<f64>> = batches.into_iter().collect();
+    Some(StartPairs {
+        start,
+        whole: whole(&rounds)?,
+        batches: batches.unwrap_or_default(),
+        rounds: rounds
+            .iter()
+            .filter_map(|round| whole(std::slice::from_ref(round)))
+            .collect(),
+        disturbed,
+    })
+}
+
+fn by_round(turns: &[Turn]) -> impl Iterator<Item = (u32, &Turn)> {
+    turns.iter().map(|turn| (turn.round, turn))
+}
+
+fn is_disturbed(turn: &Turn) -> bool {
+    let length_ns = turn.length_ns.unwrap_or(turn.active_ns);
+    is_turn_disturbed(length_ns, turn.foreign_cpu_ns, turn.stolen_ns)
+}
+
+/// The rounds that no witness saw disturbed, and how many it did; all of them if those are most.
+fn undisturbed(rounds: Vec<Round>) -> (Vec<Round>, usize) {
+    let disturbed = rounds.iter().filter(|round| round.is_disturbed).count();
+    if disturbed as f64 > MOST_DISTURBED * rounds.len() as f64 {
+        return (rounds, 0);
+    }
+    let kept = rounds.into_iter().filter(|round| !round.is_disturbed);
+    (kept.collect(), disturbed)
+}
+
+/// What one turn adds to the sums of a start: operations and time, or CPU and operations.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    above: f64,
+    below: f64,
+}
+
+impl Part {
+    fn of(turn: &Turn, is_rate: bool) -> Option<Self> {
+        let operations = turn.operations as f64;
+        Some(if is_rate {
+            Self {
+                above: operations,
+                below: turn.active_ns as f64,
+            }
+        } else {
+            Self {
+                above: turn.server_cpu_ns? as f64,
+                below: operations,
+            }
+        })
+    }
+}
+
+/// A round of the base's instances and of a cell.
+struct Round {
+    other: Part,
+    bases: Vec<Part>,
+    is_disturbed: bool,
+}
+
+/// The log ratio over rounds: that of the cell's sums, less the mean of the bases'. `None` where a
+/// sum is zero.
+fn whole(rounds: &[Round]) -> Option<f64> {
+    let instances = rounds.first()?.bases.len();
+    let log = |part: &dyn Fn(&Round) -> Part| {
+        let sums = rounds
+            .iter()
+            .map(part)
+            .fold((0.0, 0.0), |(above, below), part| {
+                (above + part.above, below + part.below)
+            });
+        let value = sums.0 / sums.1;
+        (value.is_finite() && value > 0.0).then(|| value.ln())
+    };
+    let bases: Option<Vec<f64>> = (0..instances)
+        .map(|instance| log(&|round| round.bases[instance]))
+        .collect();
+    Some(log(&|round| round.other)? - mean(&bases?))
+}
+
+/// The log ratios of two candidates of one start, round by round. A round in which either has no
+/// value is left out.
+pub(crate) fn rounds(
+    base: &[Turn],
+    other: &[Turn],
+    value: impl Fn(&Turn) -> Option<f64>,
+) -> Vec<f64> {
+    let values = |turns: &[Turn]| -> Vec<(u32, f64)> {
+        let turns = turns.iter();
+        turns
+            .filter_map(|turn| Some((turn.round, value(turn)?)))
+            .collect()
+    };
+    round_ratios(values(base), values(other))
+}
+
+/// The same of values by round, each of a turn that has ended.
+pub fn round_ratios(
+    base: impl IntoIterator<Item = (u32, f64)>,
+    other: impl IntoIterator<Item = (u32, f64)>,
+) -> Vec<f64> {
+    let of_base: BTreeMap<u32, f64> = base.into_iter().collect();
+    other
+        .into_iter()
+        .filter_map(|(round, value)| Some((value / of_base.get(&round)?).ln()))
+        .collect()
+}
+
+/// Operations per nanosecond, or nanoseconds of the server's CPU per operation; `None` where it is
+/// nothing.
+pub(crate) fn of_turn(turn: &Turn, is_rate: bool) -> Option<f64> {
+    let operations = turn.operations as f64;
+    let value = if is_rate {
+        operations / turn.active_ns as f64
+    } else {
+        turn.server_cpu_ns? as f64 / operations
+    };
+    (value.is_finite() && value > 0.0).then_some(value)
+}

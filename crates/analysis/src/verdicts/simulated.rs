@@ -1,0 +1,430 @@
+//! Campaigns of slices whose truth is known: how often is a difference called that is not there,
+//! how often is one found that is, and how often do intervals hold the truth? Every campaign goes
+//! through the code that judges real ones, turn by turn. Seeds are fixed, so that these tests never
+//! fail by chance.
+
+use plimsoll_stats::{FEWEST_STARTS, Looks, Stream, Verdict};
+use plimsoll_store::Turn;
+
+use super::estimates::{Class, Levels, Priors, Scales, estimate};
+use super::family::decide;
+use super::finding::{Basis, Call, Control, Estimate, Finding};
+use super::measured::Role;
+use super::pairs::starts::start_pairs;
+use super::pairs::{Pairs, StartPairs};
+use crate::metrics;
+
+const ALPHA: f64 = 0.05;
+const MARGIN: f64 = 0.03;
+const TURN_NS: f64 = 18e6;
+/// Operations per second of every candidate, but for its effect.
+const RATE: f64 = 20_000.0;
+
+/// What happens in a campaign of `tests` tests, a base with its second instance, and `cells` cells.
+#[derive(Clone, Copy)]
+struct World {
+    tests: usize,
+    cells: usize,
+    starts: u32,
+    rounds: u32,
+    /// Standard deviation of ln(rate) of a turn.
+    turn_sd: f64,
+    /// Between starts, and how its own logarithm varies from test to test.
+    start_sd: f64,
+    unequal: f64,
+    /// Between loads of the data, each drawn once per instance and test.
+    load_sd: f64,
+    /// ln(rate) falls by so much over a start.
+    drift: f64,
+    /// The log ratio of cell 0 in test 0.
+    effect: f64,
+    /// That cell stalls this long, in ms, each second of its own time.
+    stall_ms: f64,
+    /// Of starts of cell 0 in test 0 that run 30 % faster.
+    modes: f64,
+}
+
+const QUIET: World = World {
+    tests: 8,
+    cells: 3,
+    starts: 5,
+    rounds: 40,
+    turn_sd: 0.03,
+    start_sd: 0.0053,
+    unequal: 0.35,
+    load_sd: 0.0,
+    drift: 0.0,
+    effect: 0.0,
+    stall_ms: 0.0,
+    modes: 0.0,
+};
+
+/// The turns of one instance in one start.
+fn turns(world: &World, ln_rate: f64, stall_ms: f64, stream: &mut Stream) -> Vec<Turn> {
+    let mut until_stall_ns = 1e9 * stream.unit();
+    (1..=world.rounds)
+        .map(|round| {
+            let drifted = world.drift * f64::from(round) / f64::from(world.rounds);
+            let noise = world.turn_sd * stream.normal();
+            let rate = RATE * (ln_rate - drifted + noise).exp();
+            let mut active_ns = TURN_NS;
+            until_stall_ns -= TURN_NS;
+            if stall_ms > 0.0 && until_stall_ns < 0.0 {
+                active_ns += stall_ms * 1e6;
+                until_stall_ns += 1e9 - stall_ms * 1e6;
+            }
+            Turn {
+                round,
+                active_ns: active_ns as u64,
+                operations: (rate * TURN_NS / 1e9).round() as u64,
+                ..Turn::default()
+            }
+        })
+        .collect()
+}
+
+/// One campaign: what each start says of the control and of the cells, by test.
+struct Simulated {
+    world: World,
+    controls: Vec<Vec<StartPairs>>,
+    /// By test, then cell.
+    cells: Vec<Vec<Vec<StartPairs>>>,
+    /// What is said at each look: the number of starts, and the findings.
+    looks: Vec<(usize, Vec<Finding>)>,
+}
+
+impl Simulated {
+    fn new(world: World, looks: &Looks, stream: &mut Stream) -> Self {
+        let (mut controls, mut cells) = (Vec::new(), Vec::new());
+        for test in 0..world.tests {
+            let start_sd = world.start_sd * (world.unequal * stream.normal()).exp();
+            let instances = world.cells + 2;
+            let loads: Vec<f64> = (0..instances)
+                .map(|_| world.load_sd * stream.normal())
+                .collect();
+            let mut of_control = Vec::new();
+            let mut of_cells = vec![Vec::new(); world.cells];
+            for start in 1..=world.starts {
+                let of_instance: Vec<Vec<Turn>> = (0..instances)
+                    .map(|instance| {
+                        let is_changed = instance == 2 && test == 0;
+                        let is_fast = is_changed && stream.unit() < world.modes;
+                        let effect = if is_changed { world.effect } else { 0.0 };
+                        let mode = if is_fast { 0.3 } else { 0.0 };
+                        let offset = loads[instance] + start_sd * stream.normal();
+                        let stall_ms = if is_changed { world.stall_ms } else { 0.0 };
+                        turns(&world, effect + mode + offset, stall_ms, stream)
+                    })
+                    .collect();
+                let bases = &of_instance[..2];
+                of_control.extend(start_pairs(start, &bases[..1], &bases[1], true));
+                for (cell, of_cell) in of_cells.iter_mut().enumerate() {
+                    of_cell.extend(start_pairs(start, bases, &of_instance[cell + 2], true));
+                }
+            }
+            controls.push(of_control);
+            cells.push(of_cells);
+        }
+        let mut simulated = Self {
+            world,
+            controls,
+            cells,
+            looks: Vec::new(),
+        };
+        simulated.looks = (FEWEST_STARTS..=world.starts as usize)
+            .map(|starts| (starts, simulated.judged(starts, looks)))
+            .collect();
+        simulated
+    }
+
+    fn last(&self) -> &[Finding] {
+        &self.looks.last().unwrap().1
+    }
+
+    /// What would be said after so many starts.
+    fn judged(&self, starts: usize, looks: &Looks) -> Vec<Finding> {
+        let first = |all: &[StartPairs]| Pairs {
+            starts: all[..starts].to_vec(),
+            done: starts,
+            ..Pairs::default()
+        };
+        let class: Class = (false, "qps");
+        let controls: Vec<Pairs> = self.controls.iter().map(|all| first(all)).collect();
+        let cells: Vec<(usize, usize, Pairs)> = (0..self.world.tests)
+            .flat_map(|test| (0..self.world.cells).map(move |cell| (test, cell)))
+            .map(|(test, cell)| (test, cell, first(&self.cells[test][cell])))
+            .collect();
+        let priors = Priors::new(
+            cells.iter().map(|(_, _, pairs)| (class, pairs)),
+            controls.iter().map(|pairs| (class, pairs)),
+        );
+        let levels = Levels {
+            shown: 0.95,
+            look: looks.reached(starts).unwrap().level,
+        };
+        let controls: Vec<Control> = controls
+            .iter()
+            .enumerate()
+            .map(|(test, pairs)| control(test, pairs, &priors, class, levels))
+            .collect();
+        let scales = Scales::new(controls.iter().map(|control| (class, control)));
+        let mut all: Vec<Finding> = cells
+            .iter()
+            .map(|(test, cell, pairs)| {
+                let scale = scales.of(&step(*test), "qps");
+                let prior = priors.of_cell(class);
+                let estimate = estimate(Basis::Slices, pairs, prior, levels).unwrap();
+                finding(*test, *cell, estimate.with_errors_times(scale), levels.look)
+            })
+            .collect();
+        decide(&mut all, 1, MARGIN, ALPHA);
+        all
+    }
+
+    /// The verdict on cell 0 in test 0 that anybody who looks after each start sees first.
+    fn first_call(&self) -> Option<Verdict> {
+        self.looks.iter().find_map(|(_, all)| {
+            all[0]
+                .verdict()
+                .filter(|verdict| *verdict != Verdict::Inconclusive)
+        })
+    }
+
+    /// Whether a difference is called at any look, that of cell 0 in test 0 apart.
+    fn has_false(&self, is_false: impl Fn(&Finding) -> bool) -> bool {
+        let mut all = self.looks.iter().flat_map(|(_, all)| all.iter().skip(1));
+        all.any(is_false)
+    }
+}
+
+fn step(test: usize) -> String {
+    format!("test-{test}")
+}
+
+fn control(test: usize, pairs: &Pairs, priors: &Priors, class: Class, levels: Levels) -> Control {
+    let estimate = estimate(Basis::Slices, pairs, priors.of_control(class), levels);
+    Control {
+        step: step(test),
+        base: "base".to_owned(),
+        cell: "base#2".to_owned(),
+        metric: metrics::QPS,
+        role: Role::Throughput,
+        basis: Basis::Slices,
+        left_out: 0,
+        seconds: 1.0,
+        is_sound: Some(true),
+        estimate,
+    }
+}
+
+fn finding(test: usize, cell: usize, estimate: Estimate, look_level: f64) -> Finding {
+    Finding {
+        cell: cell + 1,
+        base: 0,
+        step: step(test),
+        metric: metrics::QPS,
+        role: Role::Throughput,
+        basis: Basis::Slices,
+        estimate: Some(estimate),
+        look_level,
+        p_adjusted: None,
+        call: Call::Verdict(Verdict::Inconclusive),
+        reason: String::new(),
+        left_out: 0,
+        seconds: 1.0,
+        dots: Vec::new(),
+        by_start: Vec::new(),
+        modes: None,
+        turns: String::new(),
+        why: String::new(),
+    }
+}
+
+fn is_called(finding: &Finding) -> bool {
+    matches!(
+        finding.verdict(),
+        Some(Verdict::Regression | Verdict::Improvement)
+    )
+}
+
+fn campaigns(world: World, count: usize, seed: u64) -> Vec<Simulated> {
+    let mut stream = Stream::new(seed);
+    let looks = Looks::every_start(world.starts as usize, ALPHA);
+    (0..count)
+        .map(|_| Simulated::new(world, &looks, &mut stream))
+        .collect()
+}
+
+/// The share of 95 % intervals at the end that hold the truth, test 0 of cell 0 apart.
+fn coverage(campaigns: &[Simulated]) -> f64 {
+    let all = campaigns.iter().flat_map(|of| of.last().iter().skip(1));
+    let held: Vec<bool> = all
+        .map(|finding| finding.estimate.unwrap().log_interval().unwrap().holds(0.0))
+        .collect();
+    held.iter().filter(|held| **held).count() as f64 / held.len() as f64
+}
+
+fn share(all: &[Simulated], is_so: impl Fn(&Simulated) -> bool) -> f64 {
+    all.iter().filter(|of| is_so(of)).count() as f64 / all.len() as f64
+}
+
+#[test]
+fn campaigns_without_a_difference_call_none_at_any_look() {
+    let worlds = [
+        (
+            "equal tests",
+            World {
+                unequal: 0.0,
+                ..QUIET
+            },
+        ),
+        ("unequal tests", QUIET),
+        (
+            "very unequal tests",
+            World {
+                unequal: 0.7,
+                ..QUIET
+            },
+        ),
+        (
+            "a machine that gets slower",
+            World {
+                drift: 0.1,
+                ..QUIET
+            },
+        ),
+        (
+            "wide starts",
+            World {
+                start_sd: 0.04,
+                turn_sd: 0.1,
+                ..QUIET
+            },
+        ),
+        (
+            "eight starts",
+            World {
+                starts: 8,
+                rounds: 20,
+                ..QUIET
+            },
+        ),
+    ];
+    let (mut called, mut regressions) = (0.0, 0.0);
+    for (seed, (name, world)) in (1..).zip(worlds) {
+        let all = campaigns(world, 150, seed);
+        let of_world = share(&all, |of| of.has_false(is_called));
+        let covered = coverage(&all);
+        println!("{name}: false calls {of_world:.3}, coverage {covered:.3}");
+        assert!(of_world <= 0.12, "{name}: {of_world}");
+        assert!((0.93..=0.97).contains(&covered), "{name}: {covered}");
+        called += of_world / worlds.len() as f64;
+        let is_regression = |of: &Finding| of.verdict() == Some(Verdict::Regression);
+        regressions += share(&all, |of| of.has_false(is_regression)) / worlds.len() as f64;
+    }
+    println!("false calls {called:.3}, false regressions {regressions:.3}");
+    assert!(
+        called <= 0.075 && regressions <= 0.05,
+        "{called} {regressions}"
+    );
+}
+
+#[test]
+fn stalls_count_with_the_time_they_take() {
+    // 100 of 1,000 ms are lost: 10 % less, -0.105 as a logarithm.
+    let world = World {
+        stall_ms: 100.0,
+        rounds: 140,
+        ..QUIET
+    };
+    let all = campaigns(world, 100, 11);
+    let of_stalled = |of: &Simulated| of.last()[0].clone();
+    let found = share(&all, |of| {
+        of_stalled(of).verdict() == Some(Verdict::Regression)
+    });
+    let held = share(&all, |of| {
+        let estimate = of_stalled(of).estimate.unwrap();
+        estimate.log_interval().unwrap().holds((0.9f64).ln())
+    });
+    let typical = share(&all, |of| {
+        of_stalled(of)
+            .estimate
+            .unwrap()
+            .typical
+            .is_some_and(|ratio| ratio > 0.98)
+    });
+    println!("stalls: called {found:.2}, interval holds the truth {held:.2}, typical {typical:.2}");
+    assert!(found >= 0.95 && held >= 0.9 && typical >= 0.99);
+    // One of 24 is called rightly, so the next needs half of the evidence (Benjamini & Hochberg).
+    let others = share(&all, |of| of.has_false(is_called));
+    println!("false calls in a campaign with a true one {others:.3}");
+    assert!(others <= 0.18, "{others}");
+}
+
+#[test]
+fn what_is_there_is_found_and_what_is_not_is_equivalent() {
+    for (seed, effect, least) in [(21, -0.03f64, 0.95), (22, -0.01, 0.05), (23, 0.02, 0.6)] {
+        let all = campaigns(World { effect, ..QUIET }, 150, seed);
+        let wanted = match effect < 0.0 {
+            true => Verdict::Regression,
+            false => Verdict::Improvement,
+        };
+        let found = share(&all, |of| of.last()[0].verdict() == Some(wanted));
+        let wrong = share(&all, |of| {
+            of.first_call()
+                .is_some_and(|verdict| verdict != wanted && verdict != Verdict::Equivalent)
+        });
+        println!("{effect:+}: found {found:.2}, the wrong way {wrong:.3}");
+        assert!(found >= least && wrong <= 0.01, "{effect}: {found} {wrong}");
+    }
+    // At the margin itself "equivalent" is wrong: alpha / 2 over all looks.
+    let all = campaigns(
+        World {
+            effect: -MARGIN.ln_1p(),
+            ..QUIET
+        },
+        300,
+        24,
+    );
+    let equivalent = share(&all, |of| {
+        of.looks
+            .iter()
+            .any(|(_, all)| all[0].verdict() == Some(Verdict::Equivalent))
+    });
+    println!("equivalent at the margin: {equivalent:.3}");
+    assert!(equivalent <= 0.04, "{equivalent}");
+}
+
+#[test]
+fn errors_that_the_control_contradicts_are_widened() {
+    // Loads of the same rows that differ by 2 %, which no number of starts averages out.
+    let all = campaigns(
+        World {
+            load_sd: 0.02,
+            ..QUIET
+        },
+        150,
+        31,
+    );
+    let (called, covered) = (share(&all, |of| of.has_false(is_called)), coverage(&all));
+    println!("loads that differ: false calls {called:.2}, coverage {covered:.2}");
+    assert!(covered >= 0.75 && called <= 0.35, "{covered} {called}");
+}
+
+#[test]
+fn two_modes_are_told_and_their_interval_is_not_believed() {
+    let world = World {
+        modes: 0.33,
+        starts: 6,
+        ..QUIET
+    };
+    let all = campaigns(world, 150, 41);
+    let truth = 0.33 * 0.3;
+    let held = share(&all, |of| {
+        let estimate = of.last()[0].estimate.unwrap();
+        estimate.log_interval().unwrap().holds(truth)
+    });
+    println!("two modes: interval holds the mean {held:.2}");
+    assert!(held >= 0.75, "{held}");
+    assert!(share(&all, |of| of.has_false(is_called)) <= 0.12);
+}
