@@ -89,7 +89,7 @@ struct Simulated {
     controls: Vec<Vec<StartPairs>>,
     /// By test, then cell.
     cells: Vec<Vec<Vec<StartPairs>>>,
-    /// What is said at each look: the number of starts, and the findings.
+    /// The number of starts at each look, and the findings.
     looks: Vec<(usize, Vec<Finding>)>,
 }
 
