@@ -1,4 +1,4 @@
-//! Errors that are larger than they say: what a thing measured against itself tells of them.
+//! Errors that are larger than they say: what a thing measured against itself shows of them.
 
 use crate::estimates::estimate::Interval;
 use crate::numbers::distribution::{chi_squared_above, normal_cdf, normal_quantile};

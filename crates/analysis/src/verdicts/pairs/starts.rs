@@ -11,7 +11,7 @@ const FEWEST_ROUNDS: usize = 8;
 /// Fewer batches than this have no spread to speak of.
 const FEWEST_BATCHES: usize = 4;
 /// If witnesses saw more of a start's rounds disturbed than this share, all of them stay: the start
-/// then tells of a disturbed machine, and its interval has the width that it earns.
+/// then shows a disturbed machine, and its interval has the width that it earns.
 const MOST_DISTURBED: f64 = 0.5;
 
 /// What one start says of a cell and the base.
