@@ -24,6 +24,7 @@ use crate::steps::summary::summarise;
 use crate::stored::Stored;
 use crate::verdicts::{Basis, Experiment, Findings, Role, Spreads, basis, find};
 use crate::view::View;
+use crate::waits::waited;
 use crate::words::cell_notes::{cells_notes, stop_problem};
 use crate::words::notes::notes;
 use crate::words::reasons::reasons;
@@ -109,6 +110,7 @@ pub fn analyse_among(
     let mut view = View {
         findings,
         profiles: profiled(&cells),
+        waits: waited(&cells),
         title: title(campaigns),
         is_comparable: campaigns
             .iter()

@@ -11,6 +11,8 @@
 //! steps        a step over all cells: outcomes, tables, charts
 //! verdicts     what differs, how sure that is, and why
 //! words        notes and reasons
+//! waits        what sessions waited for, side by side
+//! companions   what engines count exactly, side by side
 //! questions    explain, compare, gate, history, bisection
 //! ```
 //! Nothing here draws: `report` does, and it computes nothing. What is missing stays visible with
@@ -19,6 +21,7 @@
 mod analysis;
 mod cells;
 pub mod classic;
+mod companions;
 mod error;
 mod imported;
 mod latencies;
@@ -30,11 +33,13 @@ mod steps;
 mod stored;
 pub mod verdicts;
 pub mod view;
+mod waits;
 pub mod words;
 
 pub use analysis::{Options, analyse, analyse_among, default_view};
 pub use cells::beyond::{BeyondBuild, FactKind, between as beyond_build};
 pub use cells::selection;
+pub use companions::{Companion, companions_of};
 pub use error::AnalysisError;
 pub use profiles::{FlameNode, FunctionChange, Profiled, nameless_percent, profiles_of};
 pub use questions::bisection;
@@ -52,3 +57,4 @@ pub use verdicts::{
     verdict_lines,
 };
 pub use view::View;
+pub use waits::{WaitChange, Waited, waits_of};

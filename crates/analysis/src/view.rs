@@ -64,6 +64,8 @@ pub struct View {
     pub findings: Findings,
     /// Profiles of servers, where there are any.
     pub profiles: Vec<crate::profiles::Profiled>,
+    /// What sessions waited for, where they were looked at.
+    pub waits: Vec<crate::waits::Waited>,
 }
 
 impl View {
@@ -86,6 +88,7 @@ impl View {
             notes: Vec::new(),
             findings: Findings::none(),
             profiles: Vec::new(),
+            waits: Vec::new(),
         }
     }
 }

@@ -139,6 +139,9 @@ pub struct Run {
     /// Seed for schedule and data [default: the plan's, else taken from the clock and recorded]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Look at what the servers' sessions wait for, this often while they work
+    #[arg(long, value_name = "RATE", num_args = 0..=1, default_missing_value = "10Hz")]
+    pub waits: Option<String>,
     /// Fetch nothing: use only builds in the cache
     #[arg(long)]
     pub offline: bool,
@@ -258,6 +261,9 @@ pub struct Confirm {
     /// functions changed
     #[arg(long, value_name = "D", num_args = 0..=1, default_missing_value = "5s")]
     pub perf: Option<String>,
+    /// Look at what the servers' sessions wait for, this often while they work
+    #[arg(long, value_name = "RATE", num_args = 0..=1, default_missing_value = "10Hz")]
+    pub waits: Option<String>,
     /// Print one JSON value
     #[arg(long)]
     pub json: bool,

@@ -93,6 +93,15 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     )
 }
 
+/// A frequency in whole hertz: `10Hz`, from 1 to 50. Looking more often costs more than it shows.
+pub fn parse_frequency_hz(text: &str) -> Result<u32, String> {
+    let number = text.trim().strip_suffix("Hz").map(str::trim_end);
+    number
+        .and_then(|number| number.parse().ok())
+        .filter(|hz| (1..=50).contains(hz))
+        .ok_or_else(|| format!("\"{text}\" is not a frequency from 1Hz to 50Hz, such as 10Hz"))
+}
+
 /// How a size is written: a number and a unit, which is 1,024 times the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeSyntax {

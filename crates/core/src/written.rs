@@ -26,6 +26,10 @@ pub(crate) struct ByteSize(pub u64);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Share(pub f64);
 
+/// A frequency such as `"10Hz"`, in whole hertz.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frequency(pub u32);
+
 /// Reads a text, and where it may be one an integer.
 pub(crate) struct Text<T> {
     pub expecting: &'static str,
@@ -101,6 +105,16 @@ impl<'de> Deserialize<'de> for Duration {
                     .map(Duration)
                     .map_err(|e| e.to_string())
             },
+            integer: None,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Frequency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Text {
+            expecting: "a frequency such as \"10Hz\"",
+            text: |text| units::parse_frequency_hz(text).map(Frequency),
             integer: None,
         })
     }

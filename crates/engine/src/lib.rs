@@ -19,6 +19,7 @@ pub mod rocksdb;
 mod sql;
 pub mod sqlite;
 mod tls;
+mod waits;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -37,6 +38,7 @@ pub use kv::{Direction, Found, KvSession, KvStore, Level, WriteMode};
 pub use password::Password;
 pub use plimsoll_core::plan::{SessionClient, Transport};
 pub use sql::{AutoKey, KeyPlace, Partitioned, SqlForms, SqlServer};
+pub use waits::{RUNNING, WaitSampler};
 
 /// The code of each engine. Its facts are in [`plimsoll_core::engines`].
 pub(crate) fn driver(name: EngineName) -> &'static Driver {

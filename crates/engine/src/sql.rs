@@ -5,7 +5,7 @@ use std::fmt;
 
 use plimsoll_core::engines::EngineName;
 
-use crate::{EngineError, Settings, SqlError, SqlSession};
+use crate::{EngineError, Settings, SqlError, SqlSession, WaitSampler};
 
 /// The SQL side of a server.
 pub trait SqlServer: Send + Sync {
@@ -125,6 +125,15 @@ pub trait SqlForms: fmt::Debug + Send + Sync {
     /// Empty for an engine without sessions of its own.
     fn session_facts(&self, _session: &mut dyn SqlSession) -> Result<Settings, SqlError> {
         Ok(Settings::new())
+    }
+
+    /// Looks at the other sessions from this one; `None` for an engine that does not know what its
+    /// sessions wait for.
+    fn wait_sampler(
+        &self,
+        _session: Box<dyn SqlSession>,
+    ) -> Result<Option<Box<dyn WaitSampler>>, SqlError> {
+        Ok(None)
     }
 
     /// Whether `BEGIN` can be prepared.

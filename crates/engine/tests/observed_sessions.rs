@@ -3,6 +3,8 @@
 mod mysql_support;
 mod postgres_support;
 
+use std::time::{Duration, Instant};
+
 use plimsoll_engine::{Server, Settings, StartOptions, engine};
 
 /// The facts of a session that was opened as a worker's is.
@@ -101,4 +103,71 @@ fn sessions_of_sqlite_tell_their_facts() {
         ("synchronous", "normal"),
     ];
     check(&*server, &expected, "sqlite");
+}
+
+/// What one look at the server's sessions sees, while another session runs `sql`.
+fn seen_during(server: &dyn Server, sql: &str) -> (&'static str, Vec<String>) {
+    let sql_server = server.sql().unwrap();
+    let own = sql_server.connect().unwrap();
+    let mut sampler = sql_server.forms().wait_sampler(own).unwrap().unwrap();
+    let mut idle = Vec::new();
+    sampler
+        .sample(&mut |event| idle.push(event.to_owned()))
+        .unwrap();
+    assert!(idle.is_empty(), "nobody works: {idle:?}");
+    let mut session = sql_server.connect().unwrap();
+    let seen = std::thread::scope(|scope| {
+        let working = scope.spawn(move || session.query(sql).map(drop));
+        let mut seen = Vec::new();
+        let deadline = Instant::now() + mysql_support::DEADLINE;
+        while seen.is_empty() && Instant::now() < deadline && !working.is_finished() {
+            std::thread::sleep(Duration::from_millis(20));
+            sampler
+                .sample(&mut |event| seen.push(event.to_owned()))
+                .unwrap();
+        }
+        working.join().unwrap().unwrap();
+        seen
+    });
+    (sampler.source(), seen)
+}
+
+#[test]
+fn waits_of_mysql_are_seen() {
+    for build in mysql_support::builds("waits_of_mysql_are_seen") {
+        for (has_schema, expected) in [
+            ("0", "show processlist"),
+            ("1", "performance_schema.threads"),
+        ] {
+            let settings = [("performance_schema", has_schema)];
+            let (_folders, server) = mysql_support::server(&build, &settings);
+            let (source, seen) = seen_during(&*server, "select sleep(2)");
+            assert_eq!(
+                (source, &seen[..]),
+                (expected, &["User sleep".to_owned()][..]),
+                "{}",
+                build.name
+            );
+        }
+    }
+}
+
+#[test]
+fn waits_of_postgres_are_seen() {
+    for build in postgres_support::builds("waits_of_postgres_are_seen") {
+        let (_folders, server) = postgres_support::quick(&build, &[]);
+        let (source, seen) = seen_during(&*server, "select pg_sleep(2)");
+        // The wait of a sleep has a name since 10.
+        let expected = if build.version.starts_with("9.") {
+            "running"
+        } else {
+            "Timeout: PgSleep"
+        };
+        assert_eq!(
+            (source, &seen[..]),
+            ("pg_stat_activity", &[expected.to_owned()][..]),
+            "{}",
+            build.name
+        );
+    }
 }

@@ -15,7 +15,9 @@ mod markdown;
 mod published;
 mod terminal;
 
-pub use answers::{Draw, comparison_to_csv, comparison_to_markdown};
+pub use answers::{
+    Draw, companions_to_json, companions_to_text, comparison_to_csv, comparison_to_markdown,
+};
 pub use delimited::{to_csv, to_tsv};
 pub use export::{ExportFile, to_classic_files};
 pub use html::to_html;

@@ -9,8 +9,9 @@ use crate::events::log::{EventLog, Stamped, read_events};
 use crate::files::durable::read_file;
 use crate::layout::{EVENTS_FILE, as_file_name};
 use crate::series::{
-    HostSeries, LevelSample, OperationSecond, Turn, host_path, levels_path, operations_path,
-    read_host, read_levels, read_operations, read_turns, turns_path,
+    HostSeries, LevelSample, OperationSecond, Turn, WaitProfile, host_path, levels_path,
+    operations_path, read_host, read_levels, read_operations, read_turns, read_waits, turns_path,
+    waits_path,
 };
 
 const ENVIRONMENT_FILE: &str = "env.json";
@@ -114,6 +115,15 @@ impl TrialRecord {
     /// The levels of the tree in each second of a step. A missing file is an error.
     pub fn levels(&self, step: &str) -> Result<Vec<LevelSample>, StoreError> {
         read_levels(levels_path(&self.dir, step))
+    }
+
+    /// What the sessions of a step waited for; `None` where they were not looked at.
+    pub fn waits(&self, step: &str) -> Result<Option<WaitProfile>, StoreError> {
+        let path = waits_path(&self.dir, step);
+        if !path.exists() {
+            return Ok(None);
+        }
+        read_waits(path).map(Some)
     }
 
     /// What the host did in each second of a step. A missing file is an error.

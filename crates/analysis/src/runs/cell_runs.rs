@@ -66,16 +66,19 @@ pub(crate) fn experiment_control(
     campaign: &CampaignRecord,
 ) -> Option<(CellRuns<'_>, CellRuns<'_>)> {
     let confirm = campaign.header.confirm.as_ref()?;
-    let cells = &campaign.header.plan.cells;
-    let runs = |label: &str| {
-        let index = cells.iter().position(|cell| cell.label == label)?;
-        Some(CellRuns {
-            campaign,
-            cell: &cells[index],
-            runs: runs_of_cell(campaign, index),
-        })
-    };
+    let runs = |label: &str| cell_runs(campaign, label);
     Some((runs(&confirm.base)?, runs(&confirm.control)?))
+}
+
+/// All runs of the cell with this label.
+pub(crate) fn cell_runs<'a>(campaign: &'a CampaignRecord, label: &str) -> Option<CellRuns<'a>> {
+    let cells = &campaign.header.plan.cells;
+    let index = cells.iter().position(|cell| cell.label == label)?;
+    Some(CellRuns {
+        campaign,
+        cell: &cells[index],
+        runs: runs_of_cell(campaign, index),
+    })
 }
 
 /// The first used attempt of a cell that has what is asked for.

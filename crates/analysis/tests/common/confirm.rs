@@ -85,6 +85,11 @@ pub type Edit<'a> = &'a dyn Fn(u32, &str, &mut Made);
 
 /// A campaign of blocks. With `is_confirm` it has the control.
 pub fn blocks(times: u32, is_confirm: bool, edit: Edit<'_>) -> CampaignRecord {
+    blocks_campaign(times, is_confirm, edit).load()
+}
+
+/// The same with its folder.
+pub fn blocks_campaign(times: u32, is_confirm: bool, edit: Edit<'_>) -> Campaign {
     let confirm = is_confirm.then(|| design(Design::Blocks, times));
     let id = if is_confirm {
         "20261121T080000Z-sample-confirm"
@@ -97,7 +102,7 @@ pub fn blocks(times: u32, is_confirm: bool, edit: Edit<'_>) -> CampaignRecord {
         }
     });
     run(&campaign, |_, _, _| {}, edit);
-    campaign.load()
+    campaign
 }
 
 /// A campaign of slices: `rounds` turns per start and candidate.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use plimsoll_core::name::BuildName;
 use plimsoll_core::plan::Cell;
+use plimsoll_core::units::parse_frequency_hz;
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{CampaignRequest, create_campaign, keep_passwords_from_children, load_plan};
 use plimsoll_store::header::CellHeader;
@@ -16,7 +17,10 @@ use crate::verbs::running::run_to_end;
 
 pub fn run(places: &Places, arguments: &Run) -> VerbResult {
     let store = places.store();
-    let plan = load_plan(arguments.plan.as_deref())?;
+    let mut plan = load_plan(arguments.plan.as_deref())?;
+    if let Some(hz) = frequency(arguments.waits.as_deref())? {
+        plan.plan.sample_waits(hz);
+    }
     let builds = places.builds()?;
     if arguments.resume {
         return resume_campaign(
@@ -54,6 +58,14 @@ pub fn run(places: &Places, arguments: &Run) -> VerbResult {
     };
     let (campaign, turn) = create_campaign(&store, &request)?;
     run_to_end(&builds, campaign, Some(turn), false)
+}
+
+/// How often to look at waits.
+pub fn frequency(text: Option<&str>) -> Result<Option<u32>, Failure> {
+    let read = |text| {
+        parse_frequency_hz(text).map_err(|error| Failure::usage(format!("--waits {text}: {error}")))
+    };
+    text.map(read).transpose()
 }
 
 /// Builds of cells that run on servers that Plimsoll starts.

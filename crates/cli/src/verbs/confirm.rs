@@ -12,6 +12,7 @@ use plimsoll_store::{CampaignDir, Placement, Store};
 use crate::arguments::{Confirm, Places};
 use crate::failure::{Failure, VerbResult};
 use crate::output;
+use crate::verbs::campaign::frequency;
 use crate::verbs::running::run_to_end;
 
 /// Shorter turns would be nothing but their beginnings and ends.
@@ -21,7 +22,7 @@ const LONGEST_TURN_NS: u64 = 10_000_000_000;
 
 pub fn confirm(places: &Places, arguments: &Confirm) -> VerbResult {
     let store = places.store();
-    let survey = match &arguments.campaign {
+    let mut survey = match &arguments.campaign {
         Some(campaign) => check_survey(store.find(Some(campaign))?)?,
         None => newest_survey(&store)?,
     };
@@ -29,6 +30,9 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> VerbResult {
     let Some(steps) = steps(&survey, arguments)? else {
         return Ok(0);
     };
+    if let Some(hz) = frequency(arguments.waits.as_deref())? {
+        survey.header.plan.sample_waits(hz);
+    }
     let data_dir = places.data_dir()?;
     let request = ConfirmRequest {
         survey: &survey.header,

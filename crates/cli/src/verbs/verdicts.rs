@@ -1,7 +1,7 @@
 //! `explain`, `history` and `gate`.
 
 use plimsoll_analysis::{HistoryOptions, Stored};
-use plimsoll_report::Draw;
+use plimsoll_report::{Draw, companions_to_json, companions_to_text};
 use serde_json::json;
 
 use crate::arguments::{Explain, Gate, History, Places};
@@ -25,12 +25,21 @@ pub fn explain(places: &Places, arguments: &Explain) -> VerbResult {
             campaign.header.id
         ))
     })?;
+    let waits = plimsoll_analysis::waits_of(&campaign, &explanation);
+    let companions = plimsoll_analysis::companions_of(&campaign, &explanation);
     let text = if arguments.json {
         let mut value = explanation.to_json();
+        value["companions"] = companions_to_json(&companions);
+        value["waits"] = json!(waits.map(|waits| waits.to_json()));
         value["profile"] = json!(profiled.map(|profiled| profiled.to_json()));
         format!("{value:#}\n")
     } else {
-        explanation.to_text() + &profiled.map_or_else(String::new, |profiled| profiled.to_text())
+        let companions = companions_to_text(&companions);
+        let waits = waits.map_or_else(String::new, |waits| waits.to_text());
+        explanation.to_text()
+            + &companions
+            + &waits
+            + &profiled.map_or_else(String::new, |profiled| profiled.to_text())
     };
     print(&text)?;
     Ok(0)

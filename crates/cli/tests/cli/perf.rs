@@ -1,5 +1,5 @@
-//! `confirm --perf`: the servers are profiled after what is measured, and `explain` and the page
-//! say which functions moved.
+//! What `explain` and the page have besides verdicts. `confirm --perf`: the servers are profiled
+//! after what is measured, and functions that moved are named. `--waits`: what sessions wait for.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -95,4 +95,60 @@ fn functions_of_a_real_server_are_told() {
         lines.contains("server CPU by function, us/op") && lines.contains(" samples of "),
         "{lines}"
     );
+}
+
+/// The sessions of one cell wait for each other's commits, those of the other do not.
+#[test]
+fn waits_of_a_real_server_are_seen_in_its_turns() {
+    const TEST: &str = "cli::perf::waits_of_a_real_server_are_seen_in_its_turns";
+    let Some(build) = cached_build(TEST, "postgres@18") else {
+        return;
+    };
+    let place = Place::new();
+    fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let plan = format!(
+        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = \
+        [\"{}\"]\nconfigs = [\"waiting\", \"free\"]\nwait = \"100ms\"\nwaits = \"50Hz\"\n\
+         seed = 3\ntests = [\"update-one\"]\n[sizes]\nclients = 2\ntables = 1\nrows = \
+        \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n\
+         [config.waiting]\nsettings = {{ commit_delay = 10000, commit_siblings = 0 }}\n\
+         [config.free]\nsettings = {{ synchronous_commit = \"off\" }}\n",
+        build.name
+    );
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let cache = build.cache.to_str().unwrap();
+    let run = place.run(&["run", "plan.toml", "--cache", cache]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let explained = |place: &Place| -> Value {
+        let explained = place.run(&["explain", "update-one", "--json"]);
+        serde_json::from_slice(&explained.stdout).unwrap()
+    };
+    let of_run = explained(&place);
+    assert_eq!(of_run["waits"]["starts"], 1, "{of_run:#}");
+    assert!(of_run["waits"]["events"][0]["low"].is_null(), "one start");
+
+    let confirm = place.run(&[
+        "confirm", "--all", "--slices", "--starts", "2", "--time", "4s", "--cache", cache,
+    ]);
+    assert_eq!(confirm.status.code(), Some(0), "{}", text(&confirm.stderr));
+    assert_eq!(processes_in(place.dir.path()), Vec::<u32>::new());
+    let of_turns = explained(&place);
+    let waits = &of_turns["waits"];
+    assert_eq!(waits["starts"], 2, "{of_turns:#}");
+    assert_eq!(waits["source_base"], "pg_stat_activity");
+    assert!(waits["looks_base"].as_u64().unwrap() > 5, "{waits:#}");
+    let seconds = |side: &str| -> f64 {
+        let events = waits["events"].as_array().unwrap().iter();
+        let waiting = events.filter(|event| event["event"] != "running");
+        waiting.map(|event| event[side].as_f64().unwrap()).sum()
+    };
+    let (base, cell) = (seconds("base_s_per_1000"), seconds("cell_s_per_1000"));
+    assert!(base > 5.0 && base > 5.0 * cell, "{base} {cell}: {waits:#}");
+    let companions = of_turns["companions"].as_array().unwrap();
+    let commits = companions.iter().find(|one| one["name"] == "commits");
+    let per_op = commits.unwrap()["base_per_op"].as_f64().unwrap();
+    assert!((0.9..1.5).contains(&per_op), "a commit each: {per_op}");
+    let campaign = Store::new(place.path("plimsoll-runs")).find(None).unwrap();
+    let page = fs::read_to_string(campaign.path.join("report/index.html")).unwrap();
+    assert!(page.contains("<h3>Waits</h3>"));
 }

@@ -7,6 +7,8 @@ use super::ENGINES;
 pub struct Counters {
     /// What the field looks at, in the order of the table.
     pub front: &'static [FrontCounter],
+    /// What an operation costs in counts that are exact: fsyncs, bytes of log, temporary tables.
+    pub companions: &'static [Companion],
     /// What the engine reports along with its counters though it goes up and down.
     pub levels: &'static [Names],
     /// Counters that have a level's name.
@@ -16,6 +18,7 @@ pub struct Counters {
 /// Of an engine whose counters nobody has sorted yet: all are treated alike.
 pub(super) static NO_COUNTERS: Counters = Counters {
     front: &[],
+    companions: &[],
     levels: &[],
     counted: &[],
 };
@@ -40,6 +43,34 @@ pub(super) const fn front(
         unit,
         meaning,
     }
+}
+
+/// A count that stands next to a verdict, per operation.
+#[derive(Debug)]
+pub struct Companion {
+    /// In words: the same for the same thing in all engines.
+    pub name: &'static str,
+    /// `B`, `us`, or empty for a number.
+    pub unit: &'static str,
+    /// The engine's counters for it, of which each version has one at most; the first is taken.
+    pub counters: &'static [&'static str],
+}
+
+pub(super) const fn companion(
+    name: &'static str,
+    unit: &'static str,
+    counters: &'static [&'static str],
+) -> Companion {
+    Companion {
+        name,
+        unit,
+        counters,
+    }
+}
+
+/// The companions of all engines, in the order of their tables.
+pub fn companions() -> impl Iterator<Item = &'static Companion> {
+    ENGINES.iter().flat_map(|facts| facts.counters.companions)
 }
 
 /// Which names are meant.
@@ -81,6 +112,17 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn companions_count_and_have_one_unit_each() {
+        for companion in companions() {
+            let levels = companion.counters.iter().filter(|name| is_level(name));
+            assert_eq!(levels.count(), 0, "{} has a level", companion.name);
+            let named = companions().filter(|other| other.name == companion.name);
+            let units: BTreeSet<&str> = named.map(|other| other.unit).collect();
+            assert_eq!(units.len(), 1, "{} has several units", companion.name);
+        }
+    }
 
     #[test]
     fn what_stands_in_front_is_no_level_and_stands_there_once() {

@@ -15,7 +15,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use counters::{Counters, FrontCounter, Names, front_counters, is_level};
+pub use counters::{
+    Companion, Counters, FrontCounter, Names, companions, front_counters, is_level,
+};
 
 macro_rules! engines {
     ($($name:ident => $facts:path,)*) => {

@@ -1,7 +1,7 @@
 //! MySQL, and FB MySQL with MyRocks.
 
 use super::counters::Names::{Contains, EndsWith, Is, StartsWith};
-use super::counters::{Counters, front};
+use super::counters::{Counters, companion, front};
 use super::{
     AssumedRates, BuildFacts, Cache, ConfigFile, ConfigSyntax, Dsn, EngineFacts, EngineName,
     Layout, Lives, LogWords, Partitioning, SocketPath, Speaks,
@@ -182,6 +182,41 @@ pub(super) static COUNTERS: Counters = Counters {
         front("rocksdb_number_keys_read", "", "keys read"),
         front("rocksdb_number_db_seek", "", "seeks"),
         front("rocksdb_number_db_next", "", "steps of iterators"),
+    ],
+    companions: &[
+        companion("log bytes", "B", &["innodb_os_log_written"]),
+        companion(
+            "log fsyncs",
+            "",
+            &["innodb_os_log_fsyncs", "innodb_log_fsyncs"],
+        ),
+        companion("log writes", "", &["innodb_log_writes"]),
+        companion("file fsyncs", "", &["innodb_data_fsyncs"]),
+        companion("pages written", "", &["innodb_pages_written"]),
+        companion("pages read", "", &["innodb_pages_read"]),
+        companion(
+            "page reads asked of the cache",
+            "",
+            &["innodb_buffer_pool_read_requests"],
+        ),
+        companion("page changes", "", &["innodb_buffer_pool_write_requests"]),
+        companion("temporary tables", "", &["created_tmp_tables"]),
+        companion("temporary tables on disk", "", &["created_tmp_disk_tables"]),
+        companion("rows read", "", &["innodb_rows_read"]),
+        companion("rows by key", "", &["handler_read_key"]),
+        companion("next rows by index", "", &["handler_read_next"]),
+        companion("next rows by scan", "", &["handler_read_rnd_next"]),
+        companion("rows inserted", "", &["handler_write"]),
+        companion("rows updated", "", &["handler_update"]),
+        companion("rows deleted", "", &["handler_delete"]),
+        companion("handler commits", "", &["handler_commit"]),
+        companion("rows sorted", "", &["sort_rows"]),
+        companion("bytes sent", "B", &["bytes_sent"]),
+        companion("binlog bytes", "B", &["binlog_bytes_written"]),
+        companion("LSM log bytes", "B", &["rocksdb_wal_bytes"]),
+        companion("LSM log syncs", "", &["rocksdb_wal_synced"]),
+        companion("LSM bytes flushed", "B", &["rocksdb_flush_write_bytes"]),
+        companion("LSM bytes compacted", "B", &["rocksdb_compact_write_bytes"]),
     ],
     levels: &[
         Contains("_pending_"),

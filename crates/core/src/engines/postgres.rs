@@ -1,7 +1,7 @@
 //! PostgreSQL.
 
 use super::counters::Names::Is;
-use super::counters::{Counters, front};
+use super::counters::{Counters, companion, front};
 use super::{
     AssumedRates, BuildFacts, Cache, ConfigFile, ConfigSyntax, Dsn, EngineFacts, EngineName,
     Layout, Lives, LogWords, Partitioning, SocketPath, Speaks,
@@ -180,6 +180,48 @@ static COUNTERS: Counters = Counters {
             "",
             "index blocks that were not in shared buffers",
         ),
+    ],
+    companions: &[
+        companion("log bytes", "B", &["wal_lsn_bytes"]),
+        companion("log records", "", &["pg_stat_wal.wal_records"]),
+        companion("full pages in the log", "", &["pg_stat_wal.wal_fpi"]),
+        companion(
+            "log fsyncs",
+            "",
+            &["pg_stat_io.wal.fsyncs", "pg_stat_wal.wal_sync"],
+        ),
+        companion(
+            "log writes",
+            "",
+            &["pg_stat_io.wal.writes", "pg_stat_wal.wal_write"],
+        ),
+        companion(
+            "pages written by checkpoints",
+            "",
+            &[
+                "pg_stat_checkpointer.buffers_written",
+                "pg_stat_bgwriter.buffers_checkpoint",
+            ],
+        ),
+        companion("pages read", "", &["pg_stat_database.blks_read"]),
+        companion(
+            "page reads asked of the cache",
+            "",
+            &["pg_stat_database.blks_hit"],
+        ),
+        companion("temporary files", "", &["pg_stat_database.temp_files"]),
+        companion("temporary bytes", "B", &["pg_stat_database.temp_bytes"]),
+        companion("rows scanned", "", &["pg_stat_database.tup_returned"]),
+        companion("rows by index", "", &["pg_stat_database.tup_fetched"]),
+        companion("rows inserted", "", &["pg_stat_database.tup_inserted"]),
+        companion("rows updated", "", &["pg_stat_database.tup_updated"]),
+        companion(
+            "updates that touch no index",
+            "",
+            &["pg_stat_user_tables.n_tup_hot_upd"],
+        ),
+        companion("rows deleted", "", &["pg_stat_database.tup_deleted"]),
+        companion("commits", "", &["pg_stat_database.xact_commit"]),
     ],
     levels: &[
         Is("pg_stat_user_tables.n_dead_tup"),

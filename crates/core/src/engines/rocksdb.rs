@@ -40,6 +40,7 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
     },
     counters: &Counters {
         front: &[],
+        companions: &[],
         // Properties of RocksDB itself, not MyRocks' counters of it.
         levels: &[StartsWith("rocksdb.")],
         counted: &[],

@@ -44,6 +44,7 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
     },
     counters: &Counters {
         front: &[],
+        companions: &[],
         levels: &[Is("freelist_count"), Is("page_count"), Is("wal_bytes")],
         counted: &[],
     },

@@ -72,6 +72,11 @@ pub(super) fn config_ref(label: &str, document: &Document) -> ConfigRef {
             .driver
             .as_ref()
             .map_or_else(Driver::default, |driver| *driver.get_ref()),
+        waits_hz: config
+            .waits
+            .as_ref()
+            .or(document.waits.as_ref())
+            .map(|waits| waits.get_ref().0),
     }
 }
 

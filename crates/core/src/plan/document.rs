@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::server::TlsMode;
 use super::{Driver, IdleCpus, SessionClient, TablePlacement, Transport, Verify, WaitRule};
-use crate::written::{Duration, Share, Text};
+use crate::written::{Duration, Frequency, Share, Text};
 use crate::{suggest, units};
 
 #[derive(Debug, Deserialize)]
@@ -36,6 +36,7 @@ pub(super) struct Document {
     pub wait: Option<Spanned<Wait>>,
     pub watchdog: Option<Spanned<Duration>>,
     pub idle_cpus: Option<IdleCpus>,
+    pub waits: Option<Spanned<Frequency>>,
     pub max_failed: Option<Spanned<Share>>,
     pub steps: Option<Vec<Spanned<String>>>,
     pub tests: Option<Vec<Spanned<String>>>,
@@ -74,6 +75,7 @@ pub(super) struct Config {
     pub transport: Transport,
     pub client: Option<Spanned<SessionClient>>,
     pub driver: Option<Spanned<Driver>>,
+    pub waits: Option<Spanned<Frequency>>,
 }
 
 #[derive(Debug, Deserialize)]

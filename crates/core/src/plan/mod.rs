@@ -82,6 +82,15 @@ pub struct Plan {
     pub report: Vec<String>,
 }
 
+impl Plan {
+    /// Has it looked so often a second at what the sessions of every cell wait for.
+    pub fn sample_waits(&mut self, hz: u32) {
+        for cell in &mut self.cells {
+            cell.config.waits_hz = Some(hz);
+        }
+    }
+}
+
 /// One minute.
 pub(crate) fn default_watchdog_ns() -> u64 {
     60_000_000_000
@@ -132,6 +141,9 @@ pub struct ConfigRef {
     /// What makes the load.
     #[serde(default, skip_serializing_if = "Driver::is_default")]
     pub driver: Driver,
+    /// How often a second it is looked at what the server's sessions wait for; never without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_hz: Option<u32>,
 }
 
 /// What makes the load of a cell.

@@ -3,7 +3,10 @@
 use plimsoll_core::engines::EngineName;
 
 use super::facts;
-use crate::{AutoKey, KeyPlace, Partitioned, Settings, SqlError, SqlForms, SqlSession};
+use super::waits::ThreadSampler;
+use crate::{
+    AutoKey, KeyPlace, Partitioned, Settings, SqlError, SqlForms, SqlSession, WaitSampler,
+};
 
 /// On InnoDB, or on RocksDB.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +97,13 @@ impl SqlForms for MysqlForms {
 
     fn session_facts(&self, session: &mut dyn SqlSession) -> Result<Settings, SqlError> {
         facts::of_session(session)
+    }
+
+    fn wait_sampler(
+        &self,
+        session: Box<dyn SqlSession>,
+    ) -> Result<Option<Box<dyn WaitSampler>>, SqlError> {
+        Ok(Some(Box::new(ThreadSampler::on(session)?)))
     }
 
     fn has_text_queries(&self) -> bool {

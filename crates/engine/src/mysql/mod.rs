@@ -20,6 +20,7 @@ mod start;
 mod state;
 mod text;
 mod version;
+mod waits;
 mod wire;
 
 use plimsoll_core::engines::EngineName;

@@ -3,7 +3,10 @@
 use plimsoll_core::engines::EngineName;
 
 use super::facts;
-use crate::{AutoKey, KeyPlace, Partitioned, Settings, SqlError, SqlForms, SqlSession};
+use super::waits::ActivitySampler;
+use crate::{
+    AutoKey, KeyPlace, Partitioned, Settings, SqlError, SqlForms, SqlSession, WaitSampler,
+};
 
 #[derive(Clone, Copy, Debug)]
 pub struct PostgresForms;
@@ -71,6 +74,13 @@ impl SqlForms for PostgresForms {
 
     fn session_facts(&self, session: &mut dyn SqlSession) -> Result<Settings, SqlError> {
         facts::of_session(session)
+    }
+
+    fn wait_sampler(
+        &self,
+        session: Box<dyn SqlSession>,
+    ) -> Result<Option<Box<dyn WaitSampler>>, SqlError> {
+        Ok(Some(Box::new(ActivitySampler::on(session)?)))
     }
 
     fn has_text_deletes(&self) -> bool {

@@ -18,6 +18,7 @@ mod session;
 mod start;
 mod state;
 mod text;
+mod waits;
 mod wire;
 
 pub use forms::PostgresForms;

@@ -14,6 +14,7 @@ mod session;
 mod start;
 mod step;
 mod turns;
+mod waits;
 mod watchdog;
 
 use std::io::{Write, stdout};

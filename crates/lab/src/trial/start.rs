@@ -137,6 +137,7 @@ impl Trial<'_> {
                 )
             }
         };
+        let own = own + u32::from(self.order.cell.config.waits_hz.is_some());
         let needed = clients + own + reserved;
         match number("max_connections") {
             Some(limit) if limit < needed => {

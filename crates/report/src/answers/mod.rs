@@ -1,13 +1,16 @@
 //! The answers of analysis to questions, drawn as text, JSON, CSV and Markdown.
 
+mod companions;
 mod comparison;
 mod explanation;
 mod gate;
 mod profile;
 mod series;
+pub(crate) mod waits;
 
 use serde_json::Value;
 
+pub use companions::{companions_to_json, companions_to_text};
 pub use comparison::{comparison_to_csv, comparison_to_markdown};
 
 /// An answer of analysis that can be drawn.

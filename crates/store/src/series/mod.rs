@@ -1,6 +1,7 @@
 //! One row a second: what was done (`series/<step>.operations.tsv`) and what the host did
 //! (`series/<step>.host.tsv`). One row a turn of a step by slices: `series/<step>.turns.tsv`. One
-//! row a second and level of a log-structured tree: `series/<step>.levels.tsv`.
+//! row a second and level of a log-structured tree: `series/<step>.levels.tsv`. One row an event that
+//! sessions waited for, if they were looked at: `series/<step>.waits.tsv`.
 //!
 //! Tab separated, a header line first, every line ended by a newline. A file appears when it is
 //! complete.
@@ -10,6 +11,7 @@ mod levels;
 mod operations;
 mod table;
 mod turns;
+mod waits;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,7 @@ pub use host::{HostSeries, read_host, write_host};
 pub use levels::{LevelSample, read_levels, write_levels};
 pub use operations::{OperationSecond, read_operations, write_operations};
 pub use turns::{Turn, read_turns, write_turns};
+pub use waits::{WaitProfile, read_waits, write_waits};
 
 use crate::layout::{as_file_name, series_dir};
 
@@ -38,6 +41,11 @@ pub fn levels_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
 /// Where a trial keeps what was done in each turn of a step by slices.
 pub fn turns_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
     path(trial_dir.as_ref(), step, "turns")
+}
+
+/// Where a trial keeps what the sessions of a step waited for.
+pub fn waits_path(trial_dir: impl AsRef<Path>, step: &str) -> PathBuf {
+    path(trial_dir.as_ref(), step, "waits")
 }
 
 fn path(trial_dir: &Path, step: &str, what: &str) -> PathBuf {

@@ -28,8 +28,8 @@ use plimsoll_load::{
 use plimsoll_store::event::StepDone;
 use plimsoll_store::layout::{SERVER_FOLDER, histogram_log_path, series_dir};
 use plimsoll_store::series::{
-    LevelSample, host_path, levels_path, operations_path, turns_path, write_levels,
-    write_operations, write_turns,
+    LevelSample, WaitProfile, host_path, levels_path, operations_path, turns_path, waits_path,
+    write_levels, write_operations, write_turns, write_waits,
 };
 use plimsoll_workload::{SharedServer, StepTasks, WorkloadRun};
 
@@ -41,6 +41,7 @@ use super::early_end::EarlyEnd;
 use super::measuring::{Measured, Measuring, MeasuringOptions};
 use super::progress::ProgressMeter;
 use super::turns::{TurnRunner, TurnsRecord, TurnsStopped};
+use super::waits::WaitSampling;
 use super::{DRAIN_LIMIT, Trial};
 use crate::leftovers::end_server;
 use crate::perf::Recorder;
@@ -128,6 +129,7 @@ struct Loaded {
     /// Of a step in turns.
     turns: Option<Result<TurnsRecord, TurnsStopped>>,
     watched: Watched,
+    waits: Option<WaitSampling>,
 }
 
 /// A step that has done all of its work; nothing of it is verified yet.
@@ -177,6 +179,7 @@ impl<'r, 't> StepRun<'r, 't> {
         let measuring = (!self.has_turns)
             .then(|| Measuring::new(self.beside(), self.tasks.options.warm_up_ns > 0));
         let must_rest = self.must_rest();
+        let waits = self.waits();
         let Trial {
             order,
             control,
@@ -192,6 +195,7 @@ impl<'r, 't> StepRun<'r, 't> {
             events,
             control,
             watchdog,
+            waits: waits.as_ref().filter(|_| !self.has_turns),
             server: self.server,
             step: &step.name,
             meter,
@@ -221,7 +225,8 @@ impl<'r, 't> StepRun<'r, 't> {
                 (self.server, &order.data_dir),
             )?
             .with_open_limit(options.open_timeout)
-            .after_writing(must_rest);
+            .after_writing(must_rest)
+            .with_waits(waits.as_ref());
             let (outcome, turns) = runner.run(|clock, progress| {
                 let options = StepOptions {
                     turn_progress: Some(progress.clone()),
@@ -239,7 +244,17 @@ impl<'r, 't> StepRun<'r, 't> {
             outcome,
             turns,
             watched: watching.watched,
+            waits,
         })
+    }
+
+    /// Begins to look at what sessions wait for, if the plan says so and the trial measures.
+    fn waits(&self) -> Option<WaitSampling> {
+        let order = self.trial.order;
+        let hz = order.cell.config.waits_hz?;
+        let is_measured = !order.makes_state && order.profile_ns.is_none();
+        let has_warm_up = self.tasks.options.warm_up_ns > 0;
+        is_measured.then(|| WaitSampling::start(self.server, hz, has_warm_up))
     }
 
     /// What is measured alongside the workers.
@@ -271,7 +286,10 @@ impl<'r, 't> StepRun<'r, 't> {
             outcome,
             turns,
             watched,
+            waits,
         } = loaded;
+        // Its connection is closed before anything else is asked.
+        let waits = waits.map(WaitSampling::end);
         let control = self.trial.control;
         let is_stopped = || control.command() == Command::Stop;
         // What the workload does behind its operations, such as a wait for compaction, is still
@@ -298,8 +316,19 @@ impl<'r, 't> StepRun<'r, 't> {
         let mut outcome = outcome.map_err(|error| self.explain_no_outcome(error))?;
         self.add_statements(&mut outcome);
         let mut measured = measured?.unwrap_or_default();
-        if let Some(turns) = turns {
-            self.add_turns(turns, &mut outcome, &mut measured)?;
+        let operations = match turns {
+            Some(turns) => self.add_turns(turns, &mut outcome, &mut measured)?,
+            None => primary_operations(self.step.operation, &outcome.operations),
+        };
+        if let Some(waits) = waits {
+            let path = waits_path(&self.trial.order.dir, &self.step.name);
+            write_waits(
+                path,
+                &WaitProfile {
+                    operations,
+                    ..waits
+                },
+            )?;
         }
         if self.trial.order.cell.server.is_some() {
             hide_own_disk(&mut measured.host);
@@ -367,20 +396,21 @@ impl<'r, 't> StepRun<'r, 't> {
         }
     }
 
-    /// Writes the turns down. Their counters and readings stand for the step's.
+    /// Writes the turns down. Their counters and readings stand for the step's. Returns the
+    /// operations that count.
     fn add_turns(
         &self,
         turns: Result<TurnsRecord, TurnsStopped>,
         outcome: &mut StepOutcome,
         measured: &mut Measured,
-    ) -> Result<(), StepFailure> {
+    ) -> Result<u64, StepFailure> {
         let record = match turns {
             Ok(record) => record,
             // A failure of the workers themselves says more than that there were no more turns.
             Err(TurnsStopped::Failed(reason)) if outcome.ended == Ended::Stopped => {
                 return Err(EarlyEnd::Failed(reason).into());
             }
-            Err(_) => return Ok(()),
+            Err(_) => return Ok(0),
         };
         let path = turns_path(&self.trial.order.dir, &self.step.name);
         write_turns(path, &record.turns)?;
@@ -390,7 +420,7 @@ impl<'r, 't> StepRun<'r, 't> {
         for client in outcome.clients.iter_mut().filter(is_primary) {
             client.turns = record.sums.get(&client.client).copied();
         }
-        Ok(())
+        Ok(record.turns.iter().map(|turn| turn.operations).sum())
     }
 
     fn write_series(&mut self, outcome: &StepOutcome) -> Result<(), StepFailure> {

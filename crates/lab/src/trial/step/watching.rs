@@ -13,6 +13,7 @@ use crate::trial::early_end::{EarlyEnd, record_crash};
 use crate::trial::measuring::Measuring;
 use crate::trial::progress::ProgressMeter;
 use crate::trial::send;
+use crate::trial::waits::WaitSampling;
 use crate::trial::watchdog::Watchdog;
 
 /// Follows the load loop's progress: measures by its phases, reads the levels of a tree, passes
@@ -21,6 +22,8 @@ pub(super) struct Watching<'a> {
     pub events: &'a mut EventWriter,
     pub control: &'a Arc<Control>,
     pub watchdog: &'a Watchdog,
+    /// By turns it follows those.
+    pub waits: Option<&'a WaitSampling>,
     pub server: &'a SharedServer,
     pub step: &'a str,
     pub meter: ProgressMeter,
@@ -48,6 +51,9 @@ impl Watching<'_> {
         let has_turns = self.watched.measuring.is_none();
         if let Some(measuring) = &mut self.watched.measuring {
             measuring.observe(progress.phase);
+        }
+        if let Some(waits) = self.waits {
+            waits.observe(progress.phase);
         }
         // Between its turns a look at the levels would fall into somebody else's.
         if !has_turns {

@@ -26,6 +26,7 @@ use self::meter::{Cpu, TurnMeter};
 use self::window::{Bounds, Part, counted_share, parts};
 use super::early_end::EarlyEnd;
 use super::send;
+use super::waits::WaitSampling;
 use super::watchdog::Watchdog;
 use crate::message::{TrialMessage, TurnCommand, TurnDone, TurnOrder};
 
@@ -70,6 +71,7 @@ pub(super) struct TurnRunner<'a> {
     counters: BTreeMap<String, i64>,
     /// Whether the step before wrote: what it left to do is done before the first turn.
     must_rest: bool,
+    waits: Option<&'a WaitSampling>,
     clock: Arc<TurnClock>,
     progress: Arc<TurnProgress>,
     has_ended: AtomicBool,
@@ -95,6 +97,7 @@ impl<'a> TurnRunner<'a> {
             data_dir,
             counters: server.counters()?,
             must_rest: false,
+            waits: None,
             clock: Arc::new(TurnClock::new(control.clone())),
             progress: Arc::new(TurnProgress::default()),
             has_ended: AtomicBool::new(false),
@@ -109,6 +112,11 @@ impl<'a> TurnRunner<'a> {
     /// Lets the engine rest before the first turn.
     pub fn after_writing(self, must_rest: bool) -> Self {
         Self { must_rest, ..self }
+    }
+
+    /// Looks at what sessions wait for, within turns alone.
+    pub fn with_waits(self, waits: Option<&'a WaitSampling>) -> Self {
+        Self { waits, ..self }
     }
 
     /// Runs the workers with `work` while turns are handed out, and gives what both leave.
@@ -314,12 +322,19 @@ impl<'a> TurnRunner<'a> {
         self.progress.begin_turn(mark_ns);
         self.clock.resume();
         self.control.give(Command::Run);
+        // The turns for warming up count nowhere.
+        if let Some(waits) = self.waits.filter(|_| order.round > 0) {
+            waits.begin_at(Instant::now() + Duration::from_nanos(order.discarded_ns));
+        }
         let second = (order.discarded_ns > 0).then(|| {
             MonotonicClock.sleep_until_ns(from_ns + order.discarded_ns);
             self.look(|| meter.read_ours())
         });
         MonotonicClock.sleep_until_ns(from_ns + order.length_ns);
         self.settle(self.limit)?;
+        if let Some(waits) = self.waits {
+            waits.pause();
+        }
         let mut last = self.look(|| meter.read());
         // What was born in this turn has worked in it.
         let has_new = meter
@@ -460,6 +475,7 @@ mod tests {
             data_dir: dir.path(),
             counters: BTreeMap::new(),
             must_rest: false,
+            waits: None,
             clock: Arc::new(TurnClock::new(control.clone())),
             progress: Arc::default(),
             has_ended: AtomicBool::new(false),

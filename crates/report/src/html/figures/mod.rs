@@ -9,6 +9,7 @@ pub(crate) mod section;
 pub(crate) mod shapes;
 pub(crate) mod step_ratios;
 pub(crate) mod versions;
+pub(crate) mod waits;
 
 use maud::{Markup, html};
 use plimsoll_analysis::view::Status;

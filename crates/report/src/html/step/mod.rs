@@ -64,6 +64,7 @@ pub(crate) fn section(view: &View, index: usize, step: &StepView) -> Markup {
             }
             (charts(view, index, step))
             (crate::html::figures::shapes::section(view, step))
+            (crate::html::figures::waits::section(view, step))
             (crate::html::figures::flames::section(view, step))
             h3 { "Metrics" }
             (main_metrics(view, step))
