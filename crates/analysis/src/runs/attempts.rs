@@ -271,7 +271,7 @@ fn leakage(turns: &[Turn]) -> Leakage {
 /// The share of a step's work that others may have taken: with `S` the CPU time stolen by other
 /// guests, `B` that in use here, and `F` that of processes which are not part of the campaign,
 /// `S / (S + B) + F / all`. An idle CPU is not stolen, so the first is the share of what the step
-/// would have had. 0 where the host tells nothing.
+/// would have had. 0 where the host reports nothing.
 fn taken(host: &Readings) -> f64 {
     let share = || {
         let of = |reading| host.value(reading);
