@@ -53,8 +53,8 @@ pub use stored::Stored;
 pub use verdicts::pairs::starts::round_ratios;
 pub use verdicts::{
     Basis, CONTROL_LEVEL, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power,
-    SettingChange, StepPower, explain, finding_line, is_decided, is_look, power_of_blocks,
-    verdict_lines,
+    SettingChange, StepDone, StepPower, StepProgress, explain, finding_line, is_decided, is_look,
+    power_of_blocks, progress, verdict_lines,
 };
 pub use view::View;
 pub use waits::{WaitChange, Waited, waits_of};

@@ -220,7 +220,9 @@ pub enum CompareFormat {
 Examples:
   # Unusual steps of the newest campaign, by slices if all servers fit in memory
   plimsoll confirm
-  # One step, at most 60 s of slices over all starts
+  # Every step within 45 minutes, as precise as that allows
+  plimsoll confirm --all --budget 45m --reads 1% --writes 4%
+  # One step, 60 s of slices over 5 starts
   plimsoll confirm --step point-query --time 60s
   # Every step, one server at a time, at most 12 times each
   plimsoll confirm --all --blocks 12")]
@@ -238,19 +240,36 @@ pub struct Confirm {
     /// one is the base
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub cells: Vec<String>,
-    /// Run one trial at a time, each cell at most N times; stop early at a planned look (6, 12, 18
-    /// or 24 blocks) if everything is decided
+    /// Run one trial at a time, each cell at most N times; stop early at a planned look (12, 18 or
+    /// 24 blocks) if everything is decided
     #[arg(long, value_name = "N", conflicts_with_all = ["slices", "starts"])]
     pub blocks: Option<u32>,
     /// Run all servers at the same time, in turns of D; the second D is for steps that write
     /// [default: 20ms,50ms]
     #[arg(long, value_name = "D[,D]", num_args = 0..=1, default_missing_value = "20ms,50ms")]
     pub slices: Option<String>,
-    /// Slices: maximum time per step over all starts [default: 60s]; blocks: length of a step
-    /// [default: the plan's, at most 60s]
+    /// Slices: end within this time, loading included; all servers are restarted on restored data
+    /// until every step is known as well as --reads and --writes ask
+    #[arg(
+        long,
+        value_name = "D",
+        default_value = "45m",
+        conflicts_with_all = ["time", "starts", "blocks"]
+    )]
+    pub budget: String,
+    /// Slices: a step that reads has been measured enough when its 95 % intervals are within this
+    /// share to either side
+    #[arg(long, value_name = "P", default_value = "1%", value_parser = parse_share)]
+    pub reads: f64,
+    /// Slices: the same for a step that writes
+    #[arg(long, value_name = "P", default_value = "4%", value_parser = parse_share)]
+    pub writes: f64,
+    /// Slices: time per step over all starts, in place of a budget [default with --starts: 60s];
+    /// blocks: length of a step [default: the plan's, at most 60s]
     #[arg(long, value_name = "D")]
     pub time: Option<String>,
-    /// Slices: how many times to restart all servers on restored data [default: 5]
+    /// Slices: how many times to restart all servers on restored data, in place of a budget
+    /// [default with --time: 5]
     #[arg(long, value_name = "N")]
     pub starts: Option<u32>,
     /// CPUs for clients and for servers, such as 0/1-3, or `none`

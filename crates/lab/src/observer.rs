@@ -56,6 +56,8 @@ pub enum Notice<'a> {
     Turns(&'a TurnsProgress),
     /// A step in turns is over in this start.
     StepTurns(&'a StepTurns),
+    /// How far a campaign with a budget has come.
+    Budget(&'a str),
     /// Something went wrong that ends nothing.
     Warning(&'a str),
 }

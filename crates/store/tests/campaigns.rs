@@ -347,6 +347,7 @@ fn the_design_of_a_confirm_campaign_is_read_back() {
         base: "sqlite.wal_full".to_owned(),
         control: "sqlite.wal_full#2".to_owned(),
         starts: Some(3),
+        budget: None,
         blocks: None,
         turn_ns_read: 20_000_000,
         turn_ns_write: 50_000_000,

@@ -46,6 +46,8 @@ pub(crate) struct Run<'a> {
 /// Every run of one cell of the plan, by step, block and attempt.
 pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_>> {
     let steps = campaign.header.plan.cells[cell].workload.steps();
+    let confirm = campaign.header.confirm.as_ref();
+    let has_budget = confirm.is_some_and(|confirm| confirm.budget.is_some());
     let mut runs = Vec::new();
     for trial in campaign
         .header
@@ -66,13 +68,14 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
             let is_used = Some(index) == used;
             let is_running =
                 campaign.state == CampaignState::Running && index + 1 == attempts.len();
-            runs.extend(runs_of_attempt(
+            let attempt = Attempt {
                 record,
-                steps,
-                trial.block,
+                block: trial.block,
                 is_used,
                 is_running,
-            ));
+                has_budget,
+            };
+            runs.extend(runs_of_attempt(&attempt, steps));
         }
         if attempts.is_empty() {
             let reason = match campaign.state {
@@ -386,14 +389,25 @@ impl<'a> Ending<'a> {
     }
 }
 
-/// One run per step for the attempt that is used; of other attempts only what finished or broke.
-fn runs_of_attempt<'a>(
+/// An attempt at a trial, and what its campaign makes of it.
+struct Attempt<'a> {
     record: &'a TrialRecord,
-    steps: &'a [Step],
     block: u32,
     is_used: bool,
     is_running: bool,
-) -> Vec<Run<'a>> {
+    /// Whether steps leave the campaign when they have been measured enough.
+    has_budget: bool,
+}
+
+/// One run per step for the attempt that is used; of other attempts only what finished or broke.
+fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>> {
+    let Attempt {
+        record,
+        block,
+        is_used,
+        is_running,
+        has_budget,
+    } = *attempt;
     let ending = Ending::of(record);
     // Once a step did not finish, the steps after it have that as their reason.
     let mut cause: Option<String> = None;
@@ -430,6 +444,9 @@ fn runs_of_attempt<'a>(
             }
         } else if let Some(cause) = &cause {
             Run::missing(step, block, record.number, cause.clone())
+        } else if record.is_complete() && has_budget {
+            // The step had been measured enough before this start.
+            continue;
         } else if record.is_complete() {
             Run::missing(
                 step,

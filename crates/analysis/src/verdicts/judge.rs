@@ -328,7 +328,15 @@ impl<'a> Judge<'a> {
     /// The level at which something may be called now: what its last look has when the campaign is
     /// complete as planned, else that of the look it has reached. By slices every start is a look.
     fn look_level(&self, pairs: &Pairs) -> f64 {
-        let look = if self.campaign.state == CampaignState::Complete {
+        let confirm = self.campaign.header.confirm.as_ref();
+        let has_budget = confirm.is_some_and(|confirm| confirm.budget.is_some());
+        // A budget ends by time and by width, which say nothing of a difference.
+        let is_over = match self.campaign.state {
+            CampaignState::Complete => true,
+            CampaignState::Decided => has_budget,
+            _ => false,
+        };
+        let look = if is_over {
             self.looks.all().last().copied()
         } else {
             self.looks.reached(pairs.done)
@@ -372,6 +380,8 @@ fn modes(pairs: &Pairs) -> Option<Modes> {
     })
 }
 
+/// One side stalls more than the other if so many times as many of its turns hold a stall.
+const STALLS_APART: f64 = 1.5;
 /// A typical turn is told from a whole start if they differ by more than this, as a share.
 const LEAST_STALLED: f64 = 0.01;
 
@@ -389,8 +399,18 @@ fn turns_in_words(estimate: &Estimate, meetings: &Meetings<'_, '_>) -> String {
         "{:+.1} % in a typical turn",
         100.0 * (typical - 1.0)
     )];
-    words.extend(cell.words("its"));
-    words.extend(base.words("the base's"));
+    // Stalls that both sides have alike are the machine's, or of every build.
+    match (cell.share(), base.share()) {
+        (cell_share, base_share) if cell_share >= STALLS_APART * base_share => {
+            words.extend(cell.words("its"));
+            words.extend(base.words("the base's"));
+        }
+        (cell_share, base_share) if base_share >= STALLS_APART * cell_share => {
+            words.extend(base.words("the base's"));
+            words.extend(cell.words("its"));
+        }
+        _ => {}
+    }
     words.join("; ")
 }
 

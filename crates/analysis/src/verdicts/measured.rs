@@ -3,6 +3,7 @@
 use super::finding::Basis;
 use crate::cells::cell_info::CellInfo;
 use crate::metrics::{self, Direction, Formula, Metric, sysbench};
+use crate::runs::attempts::Run;
 use crate::steps::step_view::StepView;
 
 /// What a judged metric is to its step.
@@ -46,6 +47,42 @@ pub(crate) struct Judged {
     pub metric: &'static Metric,
     pub role: Role,
     pub source: Source,
+}
+
+impl Judged {
+    /// The logarithm of a run's value. A cost of next to nothing counts as [`least_cost`]: a ratio
+    /// of two such costs says nothing, and from nothing to something it is not infinite.
+    pub fn log_value(&self, run: &Run<'_>) -> Option<f64> {
+        let value = run.number(self.metric.name)?;
+        let value = value.max(least_cost(self.metric));
+        (value > 0.0).then(|| value.ln())
+    }
+}
+
+/// What an operation costs at least to be worth a ratio: one call or switch in a hundred
+/// operations, 1 KiB; 0 of what is not a cost.
+fn least_cost(metric: &Metric) -> f64 {
+    let is_counted = [
+        metrics::SERVER_CSPQ,
+        metrics::SERVER_RPQ,
+        metrics::SERVER_WPQ,
+        metrics::CSPQ,
+        metrics::RPQ,
+        metrics::WPI,
+        sysbench::WPQ,
+    ];
+    let in_kib = [
+        metrics::SERVER_RKBPQ,
+        metrics::SERVER_WKBPQ,
+        metrics::RKBPQ,
+        metrics::WKBPI,
+        sysbench::WKBPQ,
+    ];
+    match metric {
+        metric if is_counted.contains(&metric) => 0.01,
+        metric if in_kib.contains(&metric) => 1.0,
+        _ => 0.0,
+    }
 }
 
 /// Tails and costs of an operation, each a family of its own. Those of the server by itself are

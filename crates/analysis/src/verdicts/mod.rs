@@ -38,5 +38,5 @@ pub use lines::{
 pub use measured::{Role, headline};
 pub(crate) use pairs::basis;
 pub use plimsoll_stats::{Verdict, as_percent};
-pub use stopping::{is_decided, is_look};
+pub use stopping::{StepDone, StepProgress, is_decided, is_look, progress};
 pub use why::{Explanation, SettingChange, explain};

@@ -1,10 +1,10 @@
-//! When a confirm campaign by blocks may end before its last block.
+//! When a confirm campaign may end before its last block or start.
 
 use plimsoll_stats::{Looks, Verdict};
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{CampaignRecord, Design};
+use plimsoll_store::{Budget, CampaignRecord, Design};
 
-use super::finding::ALPHA;
+use super::finding::{ALPHA, Call, Finding};
 use super::measured::Role;
 use crate::{Options, analyse};
 
@@ -40,4 +40,106 @@ pub fn is_decided(campaign: &CampaignRecord, blocks: u32) -> bool {
                         .is_some_and(|verdict| verdict != Verdict::Inconclusive)
                 })
         })
+}
+
+/// Fewer starts than this are never enough: how far they lie apart would be chance.
+const FEWEST_STARTS: usize = 4;
+
+/// How far one step of a campaign with a budget has come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepProgress {
+    pub step: String,
+    /// Starts that count.
+    pub starts: usize,
+    /// Half of the widest 95 % interval of its throughputs, as a share; `None` while one of them
+    /// has no interval.
+    pub half_width: Option<f64>,
+    /// The half-width that is enough.
+    pub goal: f64,
+    /// Why no more starts are needed; `None` while they are.
+    pub done: Option<StepDone>,
+}
+
+/// Why a step has been measured enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepDone {
+    /// All intervals are narrow enough.
+    Narrow,
+    /// Each of them is narrow enough, or has a verdict.
+    Decided,
+    /// Nothing can be said of any of them: one crashed, or all starts were left out.
+    Invalid,
+}
+
+impl StepProgress {
+    /// The starts that the goal needs if they go on as they have begun: the width falls with the
+    /// square root of their number.
+    pub fn starts_needed(&self) -> Option<f64> {
+        let share = self.half_width? / self.goal;
+        Some(self.starts as f64 * share * share)
+    }
+}
+
+/// How far the steps of a campaign with a budget have come, in their order.
+pub fn progress(campaign: &CampaignRecord, budget: &Budget) -> Vec<StepProgress> {
+    let Ok(view) = analyse(std::slice::from_ref(campaign), &Options::default()) else {
+        return Vec::new();
+    };
+    let confirm = campaign.header.confirm.iter();
+    let steps = confirm.flat_map(|confirm| &confirm.steps);
+    let cells = &campaign.header.plan.cells;
+    let is_writing = |name: &str| {
+        let mut steps = cells.iter().flat_map(|cell| cell.workload.steps());
+        steps.any(|step| step.name == name && step.is_writing())
+    };
+    steps
+        .map(|step| {
+            let goal = if is_writing(step) {
+                budget.writes
+            } else {
+                budget.reads
+            };
+            let findings = view.findings.all.iter();
+            let of_step: Vec<&Finding> = findings
+                .filter(|of| of.step == *step && of.role == Role::Throughput)
+                .collect();
+            of_findings(step, goal, &of_step)
+        })
+        .collect()
+}
+
+fn of_findings(step: &str, goal: f64, findings: &[&Finding]) -> StepProgress {
+    let width = |finding: &&Finding| Some(finding.estimate?.half_width_percent()? / 100.0);
+    // What a witness left out may be better in the next start; a crash will not.
+    let may_recover = |finding: &Finding| (1..FEWEST_STARTS).contains(&finding.left_out);
+    let is_open = |finding: &&&Finding| finding.call != Call::Invalid || may_recover(finding);
+    let open: Vec<&Finding> = findings.iter().filter(is_open).copied().collect();
+    let widths: Option<Vec<f64>> = open.iter().map(width).collect();
+    let starts = open
+        .iter()
+        .map(|finding| finding.estimate.map_or(0, |estimate| estimate.starts))
+        .min();
+    let has_enough = starts.is_some_and(|starts| starts >= FEWEST_STARTS);
+    let is_narrow = |finding: &&Finding| width(finding).is_some_and(|width| width <= goal);
+    let is_decided = |finding: &&Finding| {
+        finding
+            .verdict()
+            .is_some_and(|verdict| verdict != Verdict::Inconclusive)
+    };
+    let done = match () {
+        () if open.is_empty() && !findings.is_empty() => Some(StepDone::Invalid),
+        () if !has_enough => None,
+        () if open.iter().all(is_narrow) => Some(StepDone::Narrow),
+        () if open.iter().all(|of| is_narrow(of) || is_decided(of)) => Some(StepDone::Decided),
+        () => None,
+    };
+    StepProgress {
+        step: step.to_owned(),
+        starts: starts.unwrap_or(0),
+        half_width: widths
+            .filter(|widths| !widths.is_empty())
+            .map(|widths| widths.into_iter().fold(0.0, f64::max)),
+        goal,
+        done,
+    }
 }

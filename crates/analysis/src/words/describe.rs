@@ -19,11 +19,19 @@ pub(crate) fn in_turns(campaign: &CampaignRecord, step: &Step) -> String {
             } else {
                 confirm.turn_ns_read
             };
-            format!(
-                "; here in turns of {}, {} at most over {}, whatever the plan's length",
-                format_duration_ns(turn_ns),
-                format_duration_ns(confirm.time_ns),
-                count(confirm.starts.unwrap_or(1), "start")
-            )
+            let starts = confirm.starts.unwrap_or(1).max(1);
+            let length = match confirm.budget {
+                Some(_) => format!(
+                    "{} in each start",
+                    format_duration_ns(confirm.time_ns / u64::from(starts))
+                ),
+                None => format!(
+                    "{} at most over {}",
+                    format_duration_ns(confirm.time_ns),
+                    count(starts, "start")
+                ),
+            };
+            let turn = format_duration_ns(turn_ns);
+            format!("; here in turns of {turn}, {length}, whatever the plan's length")
         })
 }

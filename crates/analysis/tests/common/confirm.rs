@@ -55,6 +55,7 @@ pub fn design(design: Design, times: u32) -> Confirm {
         delta: 0.03,
         alpha: 0.05,
         profile_ns: None,
+        budget: None,
         bisection: None,
     }
 }

@@ -181,6 +181,7 @@ fn choice(arguments: &Bisect, step: &str) -> Result<ConfirmChoice, Failure> {
         },
         time_ns,
         starts: arguments.slices,
+        budget: None,
         placement: PlacementChoice::Auto,
         profile_ns: None,
     })

@@ -7,7 +7,7 @@ use plimsoll_lab::{
     ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm,
     keep_passwords_from_children, unusual_steps,
 };
-use plimsoll_store::{CampaignDir, Placement, Store};
+use plimsoll_store::{Budget, CampaignDir, Placement, Store};
 
 use crate::arguments::{Confirm, Places};
 use crate::failure::{Failure, VerbResult};
@@ -171,6 +171,11 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
             .map(|text| duration("--time", text))
             .transpose()?,
         starts: arguments.starts,
+        budget: Some(Budget {
+            time_ns: duration("--budget", &arguments.budget)?,
+            reads: arguments.reads,
+            writes: arguments.writes,
+        }),
         placement,
         profile_ns: arguments
             .perf

@@ -59,6 +59,13 @@ pub fn run_to_end(
             );
             Ok(INCOMPLETE)
         }
+        CampaignEnd::Decided { block } if has_budget(&campaign) => {
+            tell!(
+                "it ended after start {block}, within its budget; for more starts: plimsoll \
+                resume {path}"
+            );
+            Ok(0)
+        }
         CampaignEnd::Decided { block } => {
             tell!(
                 "everything was decided at the look after {block} of {} blocks; for narrower \
@@ -69,6 +76,11 @@ pub fn run_to_end(
         }
         _ => Ok(0),
     }
+}
+
+fn has_budget(campaign: &CampaignDir) -> bool {
+    let confirm = campaign.header.confirm.as_ref();
+    confirm.is_some_and(|confirm| confirm.budget.is_some())
 }
 
 /// What will spoil the numbers is reported before they are made.

@@ -455,6 +455,7 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
     let store = Store::new(place.path("plimsoll-runs"));
     let screen = store.find(None).unwrap();
     let choice = ConfirmChoice {
+        budget: None,
         steps: vec!["point-query".to_owned()],
         is_all: false,
         cells: Vec::new(),

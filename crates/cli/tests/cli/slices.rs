@@ -501,3 +501,76 @@ fn a_freeze_of_the_machine_is_no_hang() {
     let output = wait(child);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
+
+/// Starts of a campaign with a budget: those that count, by step.
+fn starts_by_step(campaign: &CampaignRecord, step: &str) -> usize {
+    let base = &campaign.header.confirm.as_ref().unwrap().base;
+    let schedule = &campaign.header.schedule;
+    let is_base = |number: u32| {
+        let cell = schedule.iter().find(|of| of.number == number).unwrap().cell;
+        campaign.header.plan.cells[cell].label == *base
+    };
+    let of_base = campaign
+        .trials
+        .iter()
+        .filter(|trial| is_base(trial.number) && trial.is_complete());
+    of_base
+        .filter(|trial| trial.steps_done().any(|done| done.step == step))
+        .count()
+}
+
+#[test]
+fn steps_that_are_known_leave_a_campaign_with_a_budget() {
+    let place = Place::new();
+    let plan = "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\nconfigs = \
+                [\"wal_off\", \"wal_normal\"]\ntests = [\"point-query\", \
+                \"update-nonindex\"]\ncomparable = false\nwait = \"100ms\"\n[sizes]\nclients = \
+                1\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n";
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let run = place.run(&["run", "plan.toml", "--seed", "3"]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    // Whatever reads is known at once, and what writes never is.
+    let output = place.run(&[
+        "confirm", "--all", "--budget", "2m", "--reads", "99%", "--writes", "0.0001%",
+    ]);
+    let stderr = text(&output.stderr);
+    let campaign = newest(&place);
+    let of_reads = starts_by_step(&campaign, "point-query");
+    let of_writes = starts_by_step(&campaign, "update-nonindex");
+    assert!(
+        (4..of_writes).contains(&of_reads),
+        "{of_reads} {of_writes}: {stderr}"
+    );
+    assert!(stderr.contains(": 1 of 2 steps are done"), "{stderr}");
+    let shown = place.run(&["show", "--json"]);
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let starts = |step: &str| {
+        let all = shown["comparisons"].as_array().unwrap();
+        let is_it = |of: &&serde_json::Value| of["step"] == step && of["is_throughput"] == true;
+        let of_step = all.iter().find(is_it).unwrap();
+        let counted = of_step["starts"].as_array().unwrap().len();
+        counted + of_step["left_out"].as_u64().unwrap() as usize
+    };
+    assert_eq!(starts("point-query"), of_reads);
+    assert_eq!(starts("update-nonindex"), of_writes);
+}
+
+#[test]
+fn a_budget_that_has_no_room_says_so() {
+    let place = Place::new();
+    assert_eq!(place.run(&["run", "small.toml"]).status.code(), Some(0));
+    let output = place.run(&[
+        "confirm", "--step", "qr100", "--budget", "1ms", "--reads", "0.001%",
+    ]);
+    let stderr = text(&output.stderr);
+    assert!(
+        stderr.contains("the budget of 1.0ms has no room for another start of about"),
+        "{stderr}"
+    );
+    assert_eq!(starts_by_step(&newest(&place), "qr100"), 1, "{stderr}");
+    let both = place.run(&[
+        "confirm", "--step", "qr100", "--budget", "1m", "--time", "1s",
+    ]);
+    assert_eq!(both.status.code(), Some(2));
+    assert!(text(&both.stderr).contains("cannot be used with"));
+}

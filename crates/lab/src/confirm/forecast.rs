@@ -6,11 +6,8 @@ use plimsoll_core::plan::Cell;
 use plimsoll_core::plan::{divide, in_turns, results};
 use serde::Serialize;
 
-use super::request::{CellWithSettings, SLICES_TIME_NS, STARTS, blocks_to_decide, slices_bytes};
+use super::request::{BUDGET_NS, CellWithSettings, blocks_to_decide, slices_bytes};
 use crate::forecast::cell::CellForecast;
-
-/// A start's servers come up, read their data and warm up; a coarse guess.
-const START_SECONDS: f64 = 20.0;
 
 /// What `confirm --all` of a plan will take, both ways.
 #[derive(Clone, Debug, Serialize)]
@@ -91,9 +88,7 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
         .collect();
     let bytes = slices_bytes(&candidates, &divide(workload, in_slices).ok()?, in_slices);
     let slices = SlicesForecast {
-        seconds: making
-            + SLICES_TIME_NS as f64 / 1e9 * in_slices.len() as f64
-            + START_SECONDS * f64::from(STARTS),
+        seconds: BUDGET_NS as f64 / 1e9,
         // All candidates have a copy of their state at once, the control of the base's.
         disk_bytes: (2 * states + cells[base].forecast.disk_bytes) * 6 / 5,
         left_out: all

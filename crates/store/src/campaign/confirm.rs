@@ -19,6 +19,9 @@ pub struct Confirm {
     /// Slices: how often all servers are started on restored data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<u32>,
+    /// Slices: when there are enough starts; none where all of `starts` run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// Blocks: how often every cell runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u32>,
@@ -46,6 +49,18 @@ pub struct Confirm {
     /// The search that this campaign is one probe of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bisection: Option<BisectionProbe>,
+}
+
+/// When a campaign of slices has measured enough: a step leaves when its throughputs are known well
+/// enough, and no start begins that would end behind the time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// From the campaign's beginning to its end, the making of data included.
+    pub time_ns: u64,
+    /// The half-width of 95 % intervals that is enough for a step that reads, as a share.
+    pub reads: f64,
+    /// The same for a step that writes.
+    pub writes: f64,
 }
 
 /// What a campaign measures for a bisection. All campaigns of a search together are its state.

@@ -6,7 +6,7 @@ use plimsoll_store::Turn;
 
 use super::stalls::Stalls;
 use super::starts::{StartPairs, start_pairs};
-use super::{Pairs, by_block, is_void, value};
+use super::{Pairs, by_block, is_void};
 use crate::runs::attempts::Run;
 use crate::runs::cell_runs::CellRuns;
 use crate::verdicts::finding::Basis;
@@ -102,10 +102,9 @@ impl<'b, 'a> Meetings<'b, 'a> {
             if self.basis == Basis::Slices {
                 pairs.starts.extend(meeting.start(judged));
             } else {
-                let name = judged.metric.name;
-                let ratio = value(meeting.other, name).zip(value(meeting.bases[0], name));
-                let ratio = ratio.map(|(other, base)| (other / base).ln());
-                pairs.blocks.extend(ratio);
+                let other = judged.log_value(meeting.other);
+                let ratio = other.zip(judged.log_value(meeting.bases[0]));
+                pairs.blocks.extend(ratio.map(|(other, base)| other - base));
             }
         }
         pairs
@@ -180,16 +179,10 @@ impl Meeting<'_, '_> {
             Source::Cpu => of_turns(false),
             Source::Stalls => of_turns(true)?.stalls(),
             Source::Step => {
-                let name = judged.metric.name;
-                let bases: Option<Vec<f64>> = self
-                    .bases
-                    .iter()
-                    .map(|run| value(run, name).map(f64::ln))
-                    .collect();
-                Some(StartPairs::plain(
-                    self.block,
-                    value(self.other, name)?.ln() - mean(&bases?),
-                ))
+                let log = |run: &Run<'_>| judged.log_value(run);
+                let bases: Option<Vec<f64>> = self.bases.iter().map(|run| log(run)).collect();
+                let ratio = log(self.other)? - mean(&bases?);
+                Some(StartPairs::plain(self.block, ratio))
             }
         }
     }

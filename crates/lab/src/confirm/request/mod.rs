@@ -13,7 +13,9 @@ use plimsoll_core::plan::{Cell, Plan, Verify};
 use plimsoll_core::schedule::schedule_with_control;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_store::header::{CampaignHeader, FORMAT};
-use plimsoll_store::{BisectionProbe, CampaignDir, Confirm, Design, Placement, Store, utc_now};
+use plimsoll_store::{
+    BisectionProbe, Budget, CampaignDir, Confirm, Design, Placement, Store, utc_now,
+};
 
 use self::candidates::{Candidates, candidates};
 pub(super) use self::design::{CellWithSettings, slices_bytes};
@@ -26,7 +28,15 @@ use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root
 const TURN_NS_READ: u64 = 20_000_000;
 const TURN_NS_WRITE: u64 = 50_000_000;
 /// A step in turns has this long over all starts.
-pub(super) const SLICES_TIME_NS: u64 = 60 * SECOND_NS;
+const SLICES_TIME_NS: u64 = 60 * SECOND_NS;
+/// What a campaign of slices has by default, the making of data included.
+pub const BUDGET_NS: u64 = 45 * 60 * SECOND_NS;
+/// With a budget there are no more starts than this: a step that needs more is not worth them.
+const MOST_STARTS: u32 = 16;
+/// With a budget a start has as many rounds of turns that write, and as much time of those that
+/// read. Starts differ by more than such a start's error, so that another start is worth more than
+/// a longer one.
+const ROUNDS_OF_START: u64 = 16;
 /// A step of a block that ends by time is no longer than this.
 const BLOCKS_TIME_NS: u64 = 60 * SECOND_NS;
 pub(super) const STARTS: u32 = 5;
@@ -85,6 +95,8 @@ pub struct ConfirmChoice {
     pub time_ns: Option<u64>,
     /// Slices: starts.
     pub starts: Option<u32>,
+    /// Slices: when there are enough starts, unless their number or the time is given.
+    pub budget: Option<Budget>,
     /// On which CPUs.
     pub placement: PlacementChoice,
     /// How long each server is profiled in each step afterwards, in nanoseconds; none for no
@@ -186,15 +198,26 @@ fn confirm(
             the fewest that can"
         ));
     }
-    let time_ns = choice.time_ns.unwrap_or(if is_slices {
-        SLICES_TIME_NS
-    } else {
-        BLOCKS_TIME_NS
-    });
     let (turn_ns_read, turn_ns_write) = match choice.design {
         DesignChoice::Slices(Some(turns)) => turns,
         _ => (TURN_NS_READ, TURN_NS_WRITE),
     };
+    let is_open = choice.time_ns.is_none() && choice.starts.is_none();
+    let budget = choice.budget.filter(|_| is_slices && is_open);
+    let default_starts = if budget.is_some() {
+        MOST_STARTS
+    } else {
+        STARTS
+    };
+    let starts = choice.starts.unwrap_or(default_starts);
+    let time_ns = choice.time_ns.unwrap_or(match (is_slices, budget) {
+        (true, None) => SLICES_TIME_NS,
+        (true, Some(_)) => {
+            let round_ns = turn_ns_write.max(turn_ns_read) * cells.len() as u64;
+            u64::from(starts) * ROUNDS_OF_START * round_ns
+        }
+        (false, _) => BLOCKS_TIME_NS,
+    });
     let steps = divisions[0].steps.iter().map(|step| step.name.clone());
     Ok(Confirm {
         of: Some(request.survey.id.clone()).filter(|id| !id.is_empty()),
@@ -202,7 +225,8 @@ fn confirm(
         steps: steps.filter(|step| requested.contains(step)).collect(),
         base: cells[candidates.base].label.clone(),
         control: cells[cells.len() - 1].label.clone(),
-        starts: is_slices.then_some(choice.starts.unwrap_or(STARTS)),
+        starts: is_slices.then_some(starts),
+        budget,
         blocks: (!is_slices).then_some(blocks),
         turn_ns_read,
         turn_ns_write,

@@ -11,6 +11,7 @@ use plimsoll_core::plan::Cell;
 use plimsoll_core::units::format_duration_ns;
 use plimsoll_load::Patience;
 
+use super::start::KeptData;
 use crate::error::LabError;
 use crate::message::{STOP, TrialMessage, TurnCommand, TurnDone, TurnOrder};
 use crate::observer::{Notice, Observer};
@@ -301,8 +302,9 @@ impl<'a, 'o> Candidates<'a, 'o> {
         }
     }
 
-    /// Closes all trials and removes their data. How many are not complete.
-    pub fn close(self) -> Result<usize, LabError> {
+    /// Closes all trials and removes their data, or keeps that of complete ones. How many are not
+    /// complete.
+    pub fn close(self, mut kept: Option<&mut KeptData>) -> Result<usize, LabError> {
         let is_stopped = self.is_stop_requested();
         let mut broken = 0;
         for candidate in self.all {
@@ -320,7 +322,10 @@ impl<'a, 'o> Candidates<'a, 'o> {
                     reason,
                 });
             }
-            remove_data(&candidate.data_dir, self.observer);
+            match &mut kept {
+                Some(kept) if end.is_ok() => kept.keep(&candidate.cell.label, candidate.data_dir),
+                _ => remove_data(&candidate.data_dir, self.observer),
+            }
         }
         Ok(broken)
     }

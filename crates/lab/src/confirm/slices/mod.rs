@@ -1,16 +1,22 @@
 //! Slices: all servers of a start are up at once, and turns go from one to the next.
 
+mod budget;
 mod candidates;
 mod order;
 mod rounds;
 mod start;
 mod turns;
 
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
 use plimsoll_core::plan::Cell;
 use plimsoll_core::schedule::ScheduledTrial;
-use plimsoll_store::TrialRecord;
+use plimsoll_store::event::Event;
+use plimsoll_store::{Confirm, TrialRecord};
 
-use self::start::Start;
+use self::budget::BudgetWatch;
+use self::start::{KeptData, Start, Which};
 use crate::campaign_run::CampaignRun;
 use crate::error::LabError;
 use crate::observer::{CampaignEnd, Notice};
@@ -26,7 +32,12 @@ pub(crate) fn run_starts(
     let Some(confirm) = &header.confirm else {
         return Ok(CampaignEnd::Complete);
     };
+    let mut watch = confirm
+        .budget
+        .as_ref()
+        .map(|budget| BudgetWatch::new(budget, spent(&header.schedule, done)));
     let mut broken = 0;
+    let mut kept = KeptData::default();
     let starts = confirm.starts.unwrap_or(1);
     for number in 1..=starts {
         let trials: Vec<&ScheduledTrial> = header
@@ -37,6 +48,12 @@ pub(crate) fn run_starts(
         let Some(attempt) = next_attempt(&trials, done) else {
             continue;
         };
+        if number > 1
+            && let Some(watch) = &mut watch
+            && has_enough(run, confirm, watch, number - 1)
+        {
+            return Ok(CampaignEnd::Decided { block: number - 1 });
+        }
         let cells: Vec<&Cell> = trials.iter().map(|trial| runner.cell(trial.cell)).collect();
         run.observer.notice(Notice::StartBegins {
             start: number,
@@ -44,9 +61,21 @@ pub(crate) fn run_starts(
             cells: &cells,
             attempt,
         });
-        let mut start = Start::open(run, confirm, number, &trials, attempt)?;
+        let began = Instant::now();
+        let which = Which {
+            number,
+            attempt,
+            trials: &trials,
+            watch: watch.as_ref(),
+        };
+        let mut start = Start::open(run, confirm, &which, &mut kept)?;
         start.run_steps();
-        broken += start.close_trials()?;
+        let steps = start.steps.len();
+        let making = start.making;
+        broken += start.close_trials(&mut kept)?;
+        if let Some(watch) = &mut watch {
+            watch.book(began.elapsed().saturating_sub(making), steps);
+        }
         if run.is_stopped() {
             return Ok(CampaignEnd::Interrupted);
         }
@@ -55,6 +84,49 @@ pub(crate) fn run_starts(
         }
     }
     Ok(CampaignEnd::of_broken(broken))
+}
+
+/// Whether a campaign with a budget ends behind this start. What has been reached is reported.
+fn has_enough(
+    run: &mut CampaignRun<'_, '_>,
+    confirm: &Confirm,
+    watch: &mut BudgetWatch<'_>,
+    start: u32,
+) -> bool {
+    let summary = watch.look(run.runner.campaign, start);
+    let is_done = watch.is_done(&confirm.steps);
+    let base = |cell: &&Cell| cell.label == confirm.base;
+    let cells = &run.runner.campaign.header.plan.cells;
+    let open = cells
+        .iter()
+        .find(base)
+        .map_or(0, |base| watch.open_steps(&base.workload).len());
+    let no_time = watch.why_no_time(open).filter(|_| !is_done);
+    for line in summary.iter().chain(&no_time) {
+        run.observer.notice(Notice::Budget(line));
+    }
+    is_done || no_time.is_some()
+}
+
+/// How long the starts that are there took.
+fn spent(schedule: &[ScheduledTrial], done: &[TrialRecord]) -> Duration {
+    let mut by_start: BTreeMap<u32, f64> = BTreeMap::new();
+    for trial in done {
+        let scheduled = schedule.iter().find(|of| of.number == trial.number);
+        let Some(start) = scheduled.map(|of| of.block) else {
+            continue;
+        };
+        let seconds = trial
+            .events
+            .iter()
+            .find_map(|stamped| match &stamped.event {
+                Event::TrialDone(done) => Some(done.seconds),
+                _ => None,
+            });
+        let longest = by_start.entry(start).or_default();
+        *longest = longest.max(seconds.unwrap_or(0.0));
+    }
+    Duration::from_secs_f64(by_start.values().sum())
 }
 
 /// The number of the next attempt at a start; none when it is complete.

@@ -1,33 +1,26 @@
-//! What a step's turns say while they go on: ratios to the base, and whether there are enough of
-//! them.
+//! What a step's turns say while they go on: ratios to the base, for those who watch.
 
-use plimsoll_analysis::{CONTROL_LEVEL, round_ratios};
 use plimsoll_core::witness::Leakage;
-use plimsoll_stats::{Clustered, clustered};
+use plimsoll_stats::{consecutive, mean, student_quantile, variance};
 
 use crate::message::TurnDone;
 use crate::observer::TurnsRatio;
 
-/// A step that reads is precise enough when every interval is within this share to either side.
-const READ_HALF_WIDTH: f64 = 0.01;
-/// A step that writes.
-const WRITE_HALF_WIDTH: f64 = 0.04;
-/// No step ends with fewer rounds, however narrow its intervals are; its time is over in any case
-/// when it is over.
-const FEWEST_ROUNDS: u32 = 30;
 /// Between two looks at the intervals there are at least this many rounds, and a tenth more.
 const LOOK_ROUNDS: usize = 10;
-/// The level of the intervals that say whether there are enough rounds.
+/// Fewer batches of rounds than this have no interval.
+const FEWEST_BATCHES: usize = 4;
+/// The level of the intervals.
 const LEVEL: f64 = 0.95;
+
+/// Operations and time of one turn.
+type Turn = (f64, f64);
 
 /// The rounds of one step in one start.
 pub(super) struct Rounds {
     base: usize,
-    control: usize,
-    is_writing: bool,
-    starts: u32,
-    /// By candidate: each turn's throughput, one per round; none where there was none.
-    rates: Vec<Vec<Option<f64>>>,
+    /// By candidate, one per round; none where there was none.
+    turns: Vec<Vec<Option<Turn>>>,
     /// By candidate.
     leaks: Vec<Leakage>,
     half_width: Option<f64>,
@@ -36,24 +29,11 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub fn new(
-        candidates: usize,
-        base: usize,
-        control: usize,
-        is_writing: bool,
-        starts: u32,
-    ) -> Self {
-        let (rates, leaks) = (
-            vec![Vec::new(); candidates],
-            vec![Leakage::default(); candidates],
-        );
+    pub fn new(candidates: usize, base: usize) -> Self {
         Self {
             base,
-            control,
-            is_writing,
-            starts,
-            rates,
-            leaks,
+            turns: vec![Vec::new(); candidates],
+            leaks: vec![Leakage::default(); candidates],
             half_width: None,
             next_look: LOOK_ROUNDS,
         }
@@ -61,46 +41,49 @@ impl Rounds {
 
     /// Books a turn; none for a candidate that is out.
     pub fn book(&mut self, candidate: usize, turn: Option<TurnDone>) {
-        let rate = turn
+        let sums = turn
             .as_ref()
-            .filter(|turn| turn.operations > 0 && turn.active_ns > 0)
-            .map(|turn| turn.operations as f64 / turn.active_ns as f64);
-        self.rates[candidate].push(rate);
+            .filter(|turn| turn.active_ns > 0)
+            .map(|turn| (turn.operations as f64, turn.active_ns as f64));
+        self.turns[candidate].push(sums);
         if let Some(turn) = turn {
             self.leaks[candidate].add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns);
         }
     }
 
-    /// A candidate's throughput relative to the base's.
+    /// A candidate's throughput relative to the base's over all rounds that both have, with the
+    /// half-width of its interval over batches of rounds.
     pub fn ratio(&self, candidate: usize) -> Option<TurnsRatio> {
-        let found = self.estimate(candidate, LEVEL)?;
+        let both = self.turns[self.base].iter().zip(&self.turns[candidate]);
+        let pairs: Vec<(Turn, Turn)> = both
+            .filter_map(|(base, other)| Some(((*base)?, (*other)?)))
+            .collect();
+        let count = ((pairs.len() as f64).sqrt() as usize).max(FEWEST_BATCHES);
+        if pairs.len() < 2 * FEWEST_BATCHES {
+            return None;
+        }
+        let batches: Option<Vec<f64>> = consecutive(&pairs, count).map(log_ratio).collect();
+        let batches = batches?;
+        let error = (variance(&batches) / batches.len() as f64).sqrt();
+        let reach = student_quantile(0.5 + LEVEL / 2.0, batches.len() as f64 - 1.0);
         Some(TurnsRatio {
-            ratio: found.estimate.exp(),
-            half_width: found.interval.half_width(),
+            ratio: log_ratio(&pairs).unwrap_or_else(|| mean(&batches)).exp(),
+            half_width: reach * error,
         })
-    }
-
-    fn estimate(&self, candidate: usize, level: f64) -> Option<Clustered> {
-        let by_round = |candidate: usize| {
-            let rates = (0..).zip(&self.rates[candidate]);
-            rates.filter_map(|(round, rate)| Some((round, (*rate)?)))
-        };
-        let ratios = round_ratios(by_round(self.base), by_round(candidate));
-        clustered(&[ratios], level)
     }
 
     /// Looks at how wide the intervals are, where it is time for it: every look takes longer than
     /// the one before.
     pub fn look(&mut self) {
-        let rounds = self.rates[self.base].len();
+        let rounds = self.turns[self.base].len();
         if rounds < self.next_look {
             return;
         }
         self.next_look = rounds + (rounds / 10).max(LOOK_ROUNDS);
         let present =
-            (0..self.rates.len()).filter(|&at| at != self.base && self.rates[at].len() == rounds);
+            (0..self.turns.len()).filter(|&at| at != self.base && self.turns[at].len() == rounds);
         let widths = present
-            .filter(|&at| self.rates[at].last().is_some_and(Option::is_some))
+            .filter(|&at| self.turns[at].last().is_some_and(Option::is_some))
             .map(|at| self.ratio(at));
         self.half_width = widths
             .map(|ratio| ratio.map(|ratio| ratio.half_width))
@@ -114,27 +97,6 @@ impl Rounds {
         self.half_width
     }
 
-    /// Whether intervals over all starts will be narrow enough when the other starts are as this
-    /// one.
-    pub fn are_enough(&self) -> bool {
-        let needed = if self.is_writing {
-            WRITE_HALF_WIDTH
-        } else {
-            READ_HALF_WIDTH
-        };
-        let rounds = self.rates[self.base].len() as u32;
-        rounds >= FEWEST_ROUNDS
-            && self
-                .half_width
-                .is_some_and(|width| width <= needed * f64::from(self.starts).sqrt())
-    }
-
-    /// Whether the control's 99 % interval holds 1; none where there is no interval.
-    pub fn control_holds(&self) -> Option<bool> {
-        self.estimate(self.control, CONTROL_LEVEL)
-            .map(|found| found.interval.holds(0.0))
-    }
-
     /// The candidates whose leakage is too much, by position.
     pub fn leaks(&self) -> impl Iterator<Item = (usize, &Leakage)> {
         self.leaks
@@ -142,6 +104,19 @@ impl Rounds {
             .enumerate()
             .filter(|(_, leakage)| leakage.is_high())
     }
+}
+
+/// The log ratio of sums: operations / time of the other over those of the base. `None` if a sum is
+/// 0.
+fn log_ratio(pairs: &[(Turn, Turn)]) -> Option<f64> {
+    let mut sums = [(0.0, 0.0); 2];
+    for (base, other) in pairs {
+        for (sum, turn) in sums.iter_mut().zip([base, other]) {
+            *sum = (sum.0 + turn.0, sum.1 + turn.1);
+        }
+    }
+    let [base, other] = sums.map(|(operations, ns)| operations / ns);
+    Some((other / base).ln()).filter(|ratio| ratio.is_finite())
 }
 
 #[cfg(test)]
@@ -164,13 +139,13 @@ mod tests {
     }
 
     /// Base, control, and one with nine tenths of their throughput.
-    fn rounds(count: u64, scatter: u64, control: u64, leak_ns: u64, starts: u32) -> Rounds {
-        let mut rounds = Rounds::new(3, 0, 1, false, starts);
+    fn rounds(count: u64, scatter: u64, leak_ns: u64) -> Rounds {
+        let mut rounds = Rounds::new(3, 0);
         let mut draw = Draw::new(1, &["rounds"]);
         for _ in 0..count {
             let mut noise = || draw.below(10 * scatter + 1);
             rounds.book(0, turn(10_000 + noise(), leak_ns));
-            rounds.book(1, turn(control + noise(), 0));
+            rounds.book(1, turn(10_000 + noise(), 0));
             rounds.book(2, turn(9_000 + noise(), 0));
             rounds.look();
         }
@@ -178,26 +153,19 @@ mod tests {
     }
 
     #[test]
-    fn a_step_ends_when_all_intervals_are_narrow_and_not_before() {
-        assert!(rounds(40, 1, 10_000, 0, 1).are_enough());
-        assert!(!rounds(29, 1, 10_000, 0, 1).are_enough(), "too few rounds");
-        assert!(!rounds(40, 300, 10_000, 0, 1).are_enough(), "too wide");
-        assert!(
-            !rounds(400, 300, 10_000, 0, 1).are_enough()
-                && rounds(400, 300, 10_000, 0, 9).are_enough(),
-            "nine starts may be three times as wide each"
-        );
-        let ratio = rounds(40, 1, 10_000, 0, 1).ratio(2).unwrap();
+    fn ratios_and_widths_are_those_of_sums() {
+        let tight = rounds(40, 1, 0);
+        let ratio = tight.ratio(2).unwrap();
         assert!((ratio.ratio - 0.9).abs() < 0.001, "{ratio:?}");
+        assert!(tight.half_width().unwrap() < 0.001);
+        assert!(rounds(40, 300, 0).half_width().unwrap() > 0.01);
+        assert_eq!(rounds(7, 1, 0).ratio(2).map(|ratio| ratio.ratio), None);
     }
 
     #[test]
-    fn a_control_that_differs_and_leakage_are_seen() {
-        assert_eq!(rounds(40, 1, 10_000, 0, 1).control_holds(), Some(true));
-        assert_eq!(rounds(40, 1, 10_500, 0, 1).control_holds(), Some(false));
-        assert_eq!(rounds(3, 1, 10_500, 0, 1).control_holds(), None);
+    fn leakage_is_seen() {
         let leaks = |leak_ns: u64| {
-            rounds(40, 1, 10_000, leak_ns, 1)
+            rounds(40, 1, leak_ns)
                 .leaks()
                 .map(|(at, leakage)| (at, leakage.net_cores()))
                 .collect::<Vec<_>>()
@@ -208,18 +176,18 @@ mod tests {
 
     #[test]
     fn who_is_out_does_not_hold_up_the_others() {
-        let mut rounds = rounds(40, 1, 10_000, 0, 1);
+        let mut rounds = rounds(40, 1, 0);
         for _ in 0..12 {
             rounds.book(0, turn(10_000, 0));
             rounds.book(1, turn(10_000, 0));
             rounds.book(2, None);
             rounds.look();
         }
-        assert!(rounds.are_enough());
-        assert_eq!(
-            rounds.estimate(2, LEVEL).unwrap().pairs,
-            40,
-            "pairs without one of the two do not count"
+        assert!(rounds.half_width().is_some());
+        let ratio = rounds.ratio(2).unwrap().ratio;
+        assert!(
+            (ratio - 0.9).abs() < 0.001,
+            "rounds without one of the two do not count"
         );
     }
 }

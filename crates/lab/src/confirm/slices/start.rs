@@ -1,13 +1,17 @@
 //! One start: the trials of all candidates, from their data to their end.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::Step;
+use plimsoll_core::plan::{Cell, Step};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_host::directory_bytes;
 use plimsoll_store::{Confirm, seal};
 
+use super::budget::BudgetWatch;
 use super::candidates::{Candidate, Candidates, listen};
 use crate::campaign_run::CampaignRun;
 use crate::error::LabError;
@@ -29,12 +33,16 @@ pub(super) struct Start<'a, 'o> {
     pub number: u32,
     /// Starts in all.
     pub starts: u32,
-    pub steps: &'a [Step],
+    /// Those that have not been measured enough.
+    pub steps: Vec<Step>,
+    /// With a budget, what is left of it.
+    pub until: Option<Instant>,
     pub base: usize,
-    pub control: usize,
     pub last_progress: Instant,
     /// When it began, the making of the data left out: the next start has it.
     began: Instant,
+    /// How long the making of the data took.
+    pub making: Duration,
     /// How long it took until the first step began.
     pub setup: Duration,
 }
@@ -44,17 +52,16 @@ impl<'a, 'o> Start<'a, 'o> {
     pub fn open(
         run: &'o mut CampaignRun<'a, '_>,
         confirm: &'a Confirm,
-        number: u32,
-        trials: &[&'a ScheduledTrial],
-        attempt: u32,
+        which: &Which<'_, 'a>,
+        kept: &mut KeptData,
     ) -> Result<Self, LabError> {
         let runner = run.runner;
         let header = &runner.campaign.header;
         let (began, made_before) = (Instant::now(), run.states.making());
         let mut candidates = Vec::new();
         let mut orders = Vec::new();
-        for trial in trials {
-            let (candidate, order) = prepare(run, trial, attempt)?;
+        for trial in which.trials {
+            let (candidate, order) = prepare(run, trial, which, kept)?;
             candidates.push(candidate);
             orders.push(order);
         }
@@ -78,7 +85,7 @@ impl<'a, 'o> Start<'a, 'o> {
                 .position(|candidate| candidate.cell.label == *label)
                 .unwrap_or(0)
         };
-        let (base, control) = (position(&confirm.base), position(&confirm.control));
+        let base = position(&confirm.base);
         let watchdog = Duration::from_nanos(header.plan.watchdog_ns);
         // To start a server, to check and read its data, and to connect.
         let ready_limit = READY_LIMIT + watchdog + Duration::from_secs(data_bytes / SLOWEST_READ);
@@ -86,12 +93,13 @@ impl<'a, 'o> Start<'a, 'o> {
             confirm,
             seed: header.seed,
             watchdog,
-            number,
+            number: which.number,
             starts: confirm.starts.unwrap_or(1),
-            steps: candidates[base].cell.workload.steps(),
+            steps: which.open_steps(candidates[base].cell),
+            until: which.watch.map(|watch| Instant::now() + watch.left()),
+            making,
             candidates: Candidates::new(candidates, inbox, run.observer, ready_limit),
             base,
-            control,
             last_progress: Instant::now(),
             began: began + making,
             setup: Duration::ZERO,
@@ -100,7 +108,8 @@ impl<'a, 'o> Start<'a, 'o> {
 
     /// All steps, as long as there is a base and a candidate to compare with it.
     pub fn run_steps(&mut self) {
-        for (index, step) in self.steps.iter().enumerate() {
+        let steps = self.steps.clone();
+        for (index, step) in steps.iter().enumerate() {
             if !self.candidates.wait_until_ready(&step.name) || !self.can_go_on() {
                 break;
             }
@@ -129,9 +138,47 @@ impl<'a, 'o> Start<'a, 'o> {
                 .any(|index| index != self.base && !self.candidates[index].is_out)
     }
 
-    /// Closes all trials and removes their data. How many are not complete.
-    pub fn close_trials(self) -> Result<usize, LabError> {
-        self.candidates.close()
+    /// Closes all trials and removes their data, unless nothing has written to it. How many are not
+    /// complete.
+    pub fn close_trials(self, kept: &mut KeptData) -> Result<usize, LabError> {
+        let is_as_it_was = !self.steps.iter().any(Step::is_writing);
+        self.candidates.close(is_as_it_was.then_some(kept))
+    }
+}
+
+/// Data directories that a start leaves to the next one, because its steps only read: by label.
+#[derive(Default)]
+pub(super) struct KeptData(BTreeMap<String, PathBuf>);
+
+impl KeptData {
+    pub fn keep(&mut self, label: &str, data_dir: PathBuf) {
+        self.0.insert(label.to_owned(), data_dir);
+    }
+
+    /// Moves a cell's directory to where it is wanted. False where there is none.
+    fn take(&mut self, label: &str, into: &Path) -> bool {
+        self.0
+            .remove(label)
+            .is_some_and(|from| fs::rename(from, into).is_ok())
+    }
+}
+
+/// Which start it is.
+pub(super) struct Which<'t, 'a> {
+    /// From 1.
+    pub number: u32,
+    pub attempt: u32,
+    pub trials: &'t [&'a ScheduledTrial],
+    /// With a budget, what goes on.
+    pub watch: Option<&'t BudgetWatch<'t>>,
+}
+
+impl Which<'_, '_> {
+    fn open_steps(&self, cell: &Cell) -> Vec<Step> {
+        match self.watch {
+            Some(watch) => watch.open_steps(&cell.workload),
+            None => cell.workload.steps().to_vec(),
+        }
     }
 }
 
@@ -139,13 +186,16 @@ impl<'a, 'o> Start<'a, 'o> {
 fn prepare<'a>(
     run: &mut CampaignRun<'a, '_>,
     trial: &ScheduledTrial,
-    attempt: u32,
+    which: &Which<'_, 'a>,
+    kept: &mut KeptData,
 ) -> Result<(Candidate<'a>, Option<TrialOrder>), LabError> {
+    let attempt = which.attempt;
     let data_dir = run.trial_data_dir(trial, attempt);
-    let restored = if run.is_stopped() {
-        Err("interrupted".to_owned())
-    } else {
-        run.states.restore(trial.cell, &data_dir, run.observer)?
+    let cell = run.runner.cell(trial.cell);
+    let restored = match () {
+        () if run.is_stopped() => Err("interrupted".to_owned()),
+        () if kept.take(&cell.label, &data_dir) => Ok(()),
+        () => run.states.restore(trial.cell, &data_dir, run.observer)?,
     };
     let dir = run.runner.make_dir(trial, attempt)?;
     let order = restored.and_then(|()| run.runner.order(trial, attempt, &dir, &data_dir));
@@ -154,11 +204,12 @@ fn prepare<'a>(
         seal(&dir)?;
     }
     let (order, reason) = match order {
-        Ok(order) => (Some(order), None),
+        Ok(mut order) => {
+            let open = which.open_steps(cell);
+            order.cell.workload = order.cell.workload.with_steps(open);
+            (Some(order), None)
+        }
         Err(reason) => (None, Some(reason)),
     };
-    Ok((
-        Candidate::new(run.runner.cell(trial.cell), data_dir, reason),
-        order,
-    ))
+    Ok((Candidate::new(cell, data_dir, reason), order))
 }

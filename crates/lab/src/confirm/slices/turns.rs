@@ -10,8 +10,10 @@ use super::start::Start;
 use crate::message::{TurnDone, TurnOrder};
 use crate::observer::{Notice, StepTurns, TurnsProgress};
 
-/// Each candidate's first turn of a step, which is not recorded.
-const WARM_UP_NS: u64 = 500_000_000;
+/// Each candidate's first turns of a step, which are not recorded: one after the other until they
+/// get no faster, at most so many.
+const WARM_UP_NS: u64 = 100_000_000;
+const MOST_WARM_UPS: u32 = 5;
 /// What counts of a turn begins behind its first tenth, unless operations are longer than that.
 const DISCARDED: u64 = 10;
 /// A turn's report may be this late, on top of what the trial itself waits for a worker in an
@@ -38,8 +40,6 @@ struct StepRounds<'s> {
     begin: Instant,
     /// Turns end after this long.
     until: Duration,
-    /// The rounds are repeated, because the control did not hold.
-    is_repeated: bool,
 }
 
 impl Start<'_, '_> {
@@ -50,36 +50,15 @@ impl Start<'_, '_> {
             step,
             index,
             length,
-            rounds: Rounds::new(
-                self.candidates.len(),
-                self.base,
-                self.control,
-                step.is_writing(),
-                self.starts,
-            ),
+            rounds: Rounds::new(self.candidates.len(), self.base),
             round: 0,
             begin: Instant::now(),
             until: limit,
-            is_repeated: false,
         };
-        loop {
-            while self.can_go_on() && of_step.begin.elapsed() < of_step.until {
-                self.run_round(&mut of_step);
-                of_step.rounds.look();
-                self.show(&of_step);
-                if !of_step.is_repeated && of_step.rounds.are_enough() {
-                    break;
-                }
-            }
-            // One repetition of what there was: the pairs of both count.
-            if of_step.is_repeated
-                || !self.can_go_on()
-                || of_step.rounds.control_holds() != Some(false)
-            {
-                break;
-            }
-            of_step.is_repeated = true;
-            of_step.until = of_step.begin.elapsed() * 2;
+        while self.can_go_on() && of_step.begin.elapsed() < of_step.until {
+            self.run_round(&mut of_step);
+            of_step.rounds.look();
+            self.show(&of_step);
         }
         let turns = self.sum_up(&of_step);
         self.candidates.observer.notice(Notice::StepTurns(&turns));
@@ -92,16 +71,9 @@ impl Start<'_, '_> {
         } else {
             self.confirm.turn_ns_read
         };
-        let warm_up = TurnOrder {
-            round: 0,
-            position: 0,
-            length_ns: WARM_UP_NS,
-            discarded_ns: 0,
-        };
         let mut longest_operation_ns = 0;
         for candidate in self.order_of_round(step, 1) {
-            let warmed = self.take_turn(candidate, warm_up);
-            let operation_ns = warmed.map_or(0, |turn| turn.operation_ns.unwrap_or(WARM_UP_NS));
+            let operation_ns = self.warm_up_one(candidate);
             longest_operation_ns = longest_operation_ns.max(operation_ns);
         }
         // The same for all of them, and not by what a turn brings: otherwise turns with long
@@ -116,6 +88,33 @@ impl Start<'_, '_> {
             length_ns,
             discarded_ns,
         }
+    }
+
+    /// Turns that are not recorded, until one is no faster than the one before. The mean length of
+    /// an operation in the last, in nanoseconds.
+    fn warm_up_one(&mut self, candidate: usize) -> u64 {
+        let order = TurnOrder {
+            round: 0,
+            position: 0,
+            length_ns: WARM_UP_NS,
+            discarded_ns: 0,
+        };
+        let mut before: Option<u64> = None;
+        for _ in 0..MOST_WARM_UPS {
+            let Some(operation_ns) = self
+                .take_turn(candidate, order)
+                .and_then(|turn| turn.operation_ns)
+            else {
+                return before.unwrap_or(WARM_UP_NS);
+            };
+            let is_faster = before.is_some_and(|before| operation_ns < before - before / 20);
+            let is_settled = before.is_some() && !is_faster;
+            before = Some(operation_ns);
+            if is_settled {
+                break;
+            }
+        }
+        before.unwrap_or(WARM_UP_NS)
     }
 
     fn order_of_round(&self, step: &Step, round: u32) -> Vec<usize> {
@@ -165,6 +164,13 @@ impl Start<'_, '_> {
         let starts_left = self.starts - self.number;
         let steps = self.steps.len();
         let steps_left = steps - of_step.index - 1 + steps * starts_left as usize;
+        let left_s = (limit_s - elapsed_s).max(0.0)
+            + per_step_s * steps_left as f64
+            + self.setup.as_secs_f64() * f64::from(starts_left);
+        let until = self
+            .until
+            .map(|until| until.saturating_duration_since(Instant::now()));
+        let until_s = until.map_or(f64::INFINITY, |until| until.as_secs_f64());
         let progress = TurnsProgress {
             step: of_step.step.name.clone(),
             index: of_step.index + 1,
@@ -175,9 +181,7 @@ impl Start<'_, '_> {
             elapsed_s,
             limit_s,
             half_width: of_step.rounds.half_width(),
-            eta_s: (limit_s - elapsed_s).max(0.0)
-                + per_step_s * steps_left as f64
-                + self.setup.as_secs_f64() * f64::from(starts_left),
+            eta_s: left_s.min(until_s),
         };
         self.candidates.observer.notice(Notice::Turns(&progress));
     }
@@ -186,16 +190,6 @@ impl Start<'_, '_> {
         let rounds = &of_step.rounds;
         let others = (0..self.candidates.len()).filter(|&index| index != self.base);
         let mut warnings = Vec::new();
-        if of_step.is_repeated {
-            let now = if rounds.control_holds() == Some(false) {
-                "and it still does not"
-            } else {
-                "and now it does"
-            };
-            warnings.push(format!(
-                "the A/A control's 99 % interval did not hold 1; the rounds were repeated, {now}"
-            ));
-        }
         warnings.extend(rounds.leaks().map(|(candidate, leakage)| {
             let label = &self.candidates[candidate].cell.label;
             let of_base = if candidate == self.base {
