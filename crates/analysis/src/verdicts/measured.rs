@@ -57,6 +57,12 @@ impl Judged {
         let value = value.max(least_cost(self.metric));
         (value > 0.0).then(|| value.ln())
     }
+
+    /// Whether a run has more of it than next to nothing.
+    pub fn is_above_least(&self, run: &Run<'_>) -> bool {
+        let value = run.number(self.metric.name);
+        value.is_some_and(|value| value > least_cost(self.metric))
+    }
 }
 
 /// What an operation costs at least to be worth a ratio: one call or switch in a hundred

@@ -98,6 +98,13 @@ impl<'b, 'a> Meetings<'b, 'a> {
             seconds: self.seconds,
             ..Pairs::default()
         };
+        let is_worth_it = |meeting: &Meeting<'_, '_>| {
+            let mut runs = meeting.bases.iter().chain([&meeting.other]);
+            runs.any(|run| judged.is_above_least(run))
+        };
+        if judged.source == Source::Step && !self.all.iter().any(is_worth_it) {
+            return pairs;
+        }
         for meeting in &self.all {
             if self.basis == Basis::Slices {
                 pairs.starts.extend(meeting.start(judged));
