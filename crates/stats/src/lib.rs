@@ -17,6 +17,7 @@
 //! | how many blocks? | [`minimum_detectable_effect`], [`blocks_needed`], [`blocks_to_decide`] |
 //! | is one run unusual? | [`Spread`], [`Screen`] |
 //! | where in the series? | [`segment`], [`describe`], [`Bisection`] |
+//! | how much at once, how much per row? | [`LineParts`] |
 //! | what do seconds say? | [`effective_sample_size`], [`warm_up`] |
 
 mod decisions;
@@ -30,7 +31,7 @@ pub use decisions::{
     blocks_needed, blocks_to_decide, minimum_detectable_effect, paired_p, power,
 };
 pub use estimates::{
-    Clustered, Interval, KnownVariance, OverStarts, RESAMPLES, StartRatio, StartsPrior,
+    Clustered, Interval, KnownVariance, LineParts, OverStarts, RESAMPLES, StartRatio, StartsPrior,
     StartsVariance, TwoModes, VariancePrior, as_percent, bca, clustered, consecutive,
     effective_sample_size, hodges_lehmann, median_ratio, over_starts, two_modes, variance_prior,
     walsh_averages,

@@ -381,6 +381,27 @@ impl TestKind {
         self.row().3 != [0]
     }
 
+    /// Rows that an event reads or writes, for a range of this size; `None` where the range has no
+    /// effect. Other tests than transactions and lists have one row more than their range says, as
+    /// their statements do.
+    pub fn rows(self, range: u32) -> Option<u64> {
+        let range = u64::from(range);
+        let statements = self.statements();
+        let points = u64::from(POINT_SELECTS);
+        let ranges = u64::from(statements.reads).saturating_sub(points);
+        match self {
+            _ if !self.has_range() => None,
+            _ if self.is_transaction() => {
+                Some(points + ranges * range + u64::from(statements.writes))
+            }
+            Self::RangeCoveredPk
+            | Self::RangeCoveredSi
+            | Self::RangeNotcoveredPk
+            | Self::RangeNotcoveredSi => Some(range + 1),
+            _ => Some(range),
+        }
+    }
+
     fn has_name_of_range(self, range: u32) -> bool {
         self.has_range() && self.row().3 != [range]
     }
