@@ -13,6 +13,7 @@ use crate::cells::machines;
 use crate::cells::selection::{Candidate, choose};
 use crate::cells::settings::{self, CellSettings, Settings};
 use crate::cells::version_groups::{published_groups, set_bases, version_groups};
+use crate::groups::{groups, row_costs};
 use crate::imported::imported_view;
 use crate::metrics::MetricSet;
 use crate::profiles::profiled;
@@ -96,18 +97,22 @@ pub fn analyse_among(
     } else {
         Spreads::default()
     };
+    let control = || experiment_control(first);
     let findings = find(&Experiment {
         infos: &infos,
         cells: &cells,
-        control: experiment_control(first),
+        control: control(),
         steps: &steps,
         spreads: &spreads,
     });
+    let again = control().map(|(_, again)| again);
     set_paired_ratios(&mut steps, &findings);
     // Once more: the steps have changed.
     let reported = reported(&cells, &steps);
     let of_plan = steps_left_out(&steps, &reported);
     let mut view = View {
+        groups: groups(&findings, &steps, &cells),
+        row_costs: row_costs(&findings, &steps, &cells, again.as_ref()),
         findings,
         profiles: profiled(&cells),
         waits: waited(&cells),

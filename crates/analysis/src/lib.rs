@@ -13,6 +13,7 @@
 //! words        notes and reasons
 //! waits        what sessions waited for, side by side
 //! companions   what engines count exactly, side by side
+//! groups       what several tests report together
 //! questions    explain, compare, gate, history, bisection
 //! ```
 //! Nothing here draws: `report` does, and it computes nothing. What is missing stays visible with
@@ -23,6 +24,7 @@ mod cells;
 pub mod classic;
 mod companions;
 mod error;
+pub mod groups;
 mod imported;
 mod latencies;
 pub mod metrics;

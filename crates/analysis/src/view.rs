@@ -1,6 +1,7 @@
 //! The one view model: everything any output shows, computed once. Each part is defined beside
 //! what makes it.
 
+use crate::groups::{Group, RowCost};
 use crate::verdicts::Findings;
 
 pub use crate::cells::beyond::{BeyondBuild, FactKind};
@@ -62,6 +63,10 @@ pub struct View {
     pub notes: Vec<String>,
     /// What is concluded about each cell against the base.
     pub findings: Findings,
+    /// What the tests of each section report together.
+    pub groups: Vec<Group>,
+    /// What statements and rows cost, of tests with several sizes.
+    pub row_costs: Vec<RowCost>,
     /// Profiles of servers, where there are any.
     pub profiles: Vec<crate::profiles::Profiled>,
     /// What sessions waited for, where they were looked at.
@@ -87,6 +92,8 @@ impl View {
             reasons: Vec::new(),
             notes: Vec::new(),
             findings: Findings::none(),
+            groups: Vec::new(),
+            row_costs: Vec::new(),
             profiles: Vec::new(),
             waits: Vec::new(),
         }

@@ -1,5 +1,6 @@
 //! JSON: what `show --json` prints, and the whole report.
 
+use plimsoll_analysis::groups::section;
 use plimsoll_analysis::metrics::{CATALOGUE, Direction, MetricSet};
 use serde_json::{Map, Value, json};
 
@@ -10,6 +11,8 @@ use plimsoll_analysis::view::{
     Clock, Counter, CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable,
     Setting, Settings, StepResult, StepView, View,
 };
+
+use crate::answers::row_costs::row_costs_of;
 
 type Object = Map<String, Value>;
 
@@ -46,6 +49,8 @@ pub fn show_json(view: &View) -> Value {
     });
     value["beyond_build"] = beyond_build_json(view);
     value["comparisons"] = comparisons_json(view);
+    value["groups"] = groups_json(view);
+    value["row_costs"] = row_costs_of(view);
     value["control"] = controls_json(view);
     if campaigns.len() > 1 {
         value["campaigns"] = Value::Array(campaigns);
@@ -99,6 +104,8 @@ pub fn confirm_json(view: &View) -> Value {
         "format": 1,
         "campaign": view.campaigns.first().map(|campaign| &campaign.id),
         "comparisons": comparisons_json(view),
+        "groups": groups_json(view),
+        "row_costs": row_costs_of(view),
         "control": controls_json(view),
     })
 }
@@ -122,6 +129,33 @@ fn comparisons_json(view: &View) -> Value {
         .all
         .iter()
         .map(|finding| comparison_json(view, finding))
+        .collect()
+}
+
+fn groups_json(view: &View) -> Value {
+    let groups = view.groups.iter();
+    groups
+        .map(|group| {
+            json!({
+                "group": section(group),
+                "cell": view.cells[group.cell].label,
+                "base": view.cells[group.base].label,
+                "role": group.role.name(),
+                "design": group.basis.name(),
+                "verdict": group.verdict.name(),
+                "estimate": group.estimate.map(|estimate| estimate_json(&estimate)),
+                "p_adjusted": group.p_adjusted,
+                "regressed": group.regressed,
+                "improved": group.improved,
+                "tests": group.tests,
+                "tests_left_out": group.left_out,
+                "starts": group
+                    .by_start
+                    .iter()
+                    .map(|(start, ratio)| json!({"start": start, "ratio": ratio}))
+                    .collect::<Vec<_>>(),
+            })
+        })
         .collect()
 }
 

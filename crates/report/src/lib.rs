@@ -17,6 +17,7 @@ mod terminal;
 
 pub use answers::{
     Draw, companions_to_json, companions_to_text, comparison_to_csv, comparison_to_markdown,
+    row_costs_to_json, row_costs_to_text,
 };
 pub use delimited::{to_csv, to_tsv};
 pub use export::{ExportFile, to_classic_files};

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use plimsoll_analysis::groups::group_lines;
 use plimsoll_analysis::metrics::{Metric, P99_RESPONSE_US};
 use plimsoll_core::toolchain::{COMPILER, OPTIMISATION, PACKAGER, UNKNOWN};
 
@@ -127,6 +128,7 @@ fn add_verdicts(text: &mut String, view: &View) {
     for of in control_line(findings).iter().chain(&floor_line(findings)) {
         line(text, &format!("{}.  ", escape(of)));
     }
+    add_groups(text, view);
     let is_shown =
         |finding: &&Finding| is_news(findings, finding) && finding.call.word() != "usual";
     let shown: Vec<&Finding> = findings.all.iter().filter(is_shown).collect();
@@ -142,6 +144,20 @@ fn add_verdicts(text: &mut String, view: &View) {
     );
     for finding in shown {
         row(text, verdict_cells(view, finding));
+    }
+}
+
+/// A row per group of tests and cell, of throughput.
+fn add_groups(text: &mut String, view: &View) {
+    let rows = group_lines(view);
+    if rows.is_empty() {
+        return;
+    }
+    line(text, "");
+    let columns = ["cell", "verdict", "change", "rests on", "tests"];
+    header_with_texts(text, columns.into_iter(), &columns);
+    for columns in rows {
+        row(text, columns.iter().map(|column| escape(column)));
     }
 }
 

@@ -8,6 +8,7 @@ use plimsoll_stats::Verdict;
 
 use super::finding::{Basis, Call, Control, Estimate, Finding, Findings};
 use super::measured::{Role, headline};
+use crate::groups::group_lines;
 use crate::view::View;
 
 /// Said where the base and its second instance are the only candidates; the base's label follows.
@@ -366,6 +367,7 @@ pub fn verdict_lines(view: &View) -> String {
         .iter()
         .chain(&floor_line(findings))
         .for_each(|line| add(line));
+    group_rows(view).iter().for_each(|line| add(line));
     let of_control = findings.control.iter().map(|control| control.step.as_str());
     let mut rows: Vec<Row> = Vec::new();
     for step in findings
@@ -393,6 +395,27 @@ pub fn verdict_lines(view: &View) -> String {
         add("left out: a witness saw the machine disturbed");
     }
     text
+}
+
+/// A line per group of tests and cell, with a heading, and one for the verdicts that follow.
+fn group_rows(view: &View) -> Vec<String> {
+    let rows: Vec<Row> = group_lines(view)
+        .into_iter()
+        .map(|columns| Row {
+            columns,
+            ending: String::new(),
+        })
+        .collect();
+    match rows.is_empty() {
+        true => Vec::new(),
+        false => {
+            let all = aligned(&rows).into_iter().map(|line| format!("  {line}"));
+            std::iter::once("Over tests:".to_owned())
+                .chain(all)
+                .chain(["Test by test:".to_owned()])
+                .collect()
+        }
+    }
 }
 
 fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {

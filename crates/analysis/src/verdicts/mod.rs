@@ -28,6 +28,7 @@ pub use changes::Change;
 pub(crate) use changes::changes;
 pub use estimates::{CONTROL_LEVEL, Power, StepPower, power_of_blocks};
 pub(crate) use estimates::{Spreads, machine};
+pub(crate) use finding::LEAST;
 pub use finding::{Basis, Call, Control, Estimate, Finding, Findings, Modes, OfStart};
 pub(crate) use judge::{Experiment, find};
 pub(crate) use lines::change_with_interval;

@@ -10,6 +10,7 @@ use super::rules::sentence;
 use super::{change_with_interval, finding_line};
 use crate::cells::campaigns::base_label;
 use crate::cells::settings::Setting;
+use crate::groups::{RowCost, test_of};
 use crate::runs::attempts::runs_of_cell;
 use crate::runs::cell_runs::CellRuns;
 use crate::stored::Stored;
@@ -58,6 +59,8 @@ pub struct Explanation {
     /// Settings of the configs that the cells run with other values of; of one build all settings
     /// that differ.
     pub settings: Vec<SettingChange>,
+    /// What statements and rows of the step's test cost, if it has several sizes.
+    pub row_costs: Vec<RowCost>,
     /// Whether the campaign is a screen: then nothing here is confirmed.
     pub is_screen: bool,
 }
@@ -142,10 +145,19 @@ pub fn explain(
         line,
         sentence: sentence(&changes, gain),
         changes,
+        row_costs: costs_of(&view, cell, step),
         is_screen: basis(&campaign.header) == Basis::Screen,
         is_one_build,
         settings: settings(&view, cell, is_one_build),
     })
+}
+
+fn costs_of(view: &View, cell: usize, step: &str) -> Vec<RowCost> {
+    let of_step = |cost: &&RowCost| {
+        let is_of_test = test_of(step).is_some_and(|(test, _)| test == cost.test);
+        cost.cell == cell && is_of_test
+    };
+    view.row_costs.iter().filter(of_step).cloned().collect()
 }
 
 fn settings(view: &View, cell: usize, is_one_build: bool) -> Vec<SettingChange> {

@@ -1,7 +1,9 @@
 //! `explain`, `history` and `gate`.
 
 use plimsoll_analysis::{HistoryOptions, Stored};
-use plimsoll_report::{Draw, companions_to_json, companions_to_text};
+use plimsoll_report::{
+    Draw, companions_to_json, companions_to_text, row_costs_to_json, row_costs_to_text,
+};
 use serde_json::json;
 
 use crate::arguments::{Explain, Gate, History, Places};
@@ -29,6 +31,7 @@ pub fn explain(places: &Places, arguments: &Explain) -> VerbResult {
     let companions = plimsoll_analysis::companions_of(&campaign, &explanation);
     let text = if arguments.json {
         let mut value = explanation.to_json();
+        value["row_costs"] = row_costs_to_json(&explanation.row_costs);
         value["companions"] = companions_to_json(&companions);
         value["waits"] = json!(waits.map(|waits| waits.to_json()));
         value["profile"] = json!(profiled.map(|profiled| profiled.to_json()));
@@ -37,6 +40,7 @@ pub fn explain(places: &Places, arguments: &Explain) -> VerbResult {
         let companions = companions_to_text(&companions);
         let waits = waits.map_or_else(String::new, |waits| waits.to_text());
         explanation.to_text()
+            + &row_costs_to_text(&explanation.row_costs)
             + &companions
             + &waits
             + &profiled.map_or_else(String::new, |profiled| profiled.to_text())

@@ -5,6 +5,7 @@ mod comparison;
 mod explanation;
 mod gate;
 mod profile;
+pub(crate) mod row_costs;
 mod series;
 pub(crate) mod waits;
 
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 pub use companions::{companions_to_json, companions_to_text};
 pub use comparison::{comparison_to_csv, comparison_to_markdown};
+pub use row_costs::{row_costs_to_json, row_costs_to_text};
 
 /// An answer of analysis that can be drawn.
 pub trait Draw {

@@ -2,6 +2,7 @@
 
 pub(crate) mod appendix;
 pub(crate) mod beyond;
+mod groups;
 mod microbenchmarks;
 mod ran;
 mod settings;

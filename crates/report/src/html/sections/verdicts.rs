@@ -3,6 +3,7 @@
 use itertools::Itertools;
 use maud::{Markup, html};
 
+use super::groups::{groups, row_costs};
 use crate::html::figures::ratio_plot::ratio_plot;
 use crate::html::tables::{cell_name, header, scrolling};
 use plimsoll_analysis::verdicts::{
@@ -51,9 +52,11 @@ pub(crate) fn section(view: &View) -> Markup {
             @for line in control_line(findings).iter().chain(&floor_line(findings)) {
                 p.facts { (line) }
             }
+            (groups(view))
             (told(view))
             @if !findings.all.is_empty() { (matrix(view)) }
             (plots(view))
+            (row_costs(view))
             (companions(view))
         }
     }
