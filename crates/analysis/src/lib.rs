@@ -52,7 +52,6 @@ pub use questions::gate::{Answer as GateAnswer, Gate, GateRow, gate};
 pub use questions::history::{HistoryOptions, Point, Series, history};
 pub use questions::unusual::{Unusual, unusual};
 pub use stored::Stored;
-pub use verdicts::pairs::starts::round_ratios;
 pub use verdicts::{
     Basis, CONTROL_LEVEL, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power,
     SettingChange, StepDone, StepPower, StepProgress, explain, finding_line, is_decided, is_look,

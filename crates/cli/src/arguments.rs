@@ -75,8 +75,8 @@ pub enum Verb {
     /// Measure unusual steps again and give verdicts: interleave all candidates on copies of the
     /// same data, and run the base twice
     Confirm(Confirm),
-    /// Find the first slow build between a good and a bad one: measure all three interleaved until
-    /// one build is 95 % likely
+    /// Find the builds at which a step got slower, between a good and a bad one: measure all three
+    /// interleaved until every step is at one build with a probability of 95 %
     Bisect(Bisect),
     /// Import results of other tools into the store
     Import(Import),
@@ -300,7 +300,7 @@ Examples:
   plimsoll bisect --good v1.0 --bad main --step point-query \\
     --plan my.toml --command './build.sh {commit}' --commits commits.txt
 
-Exit code 0 if the build was found, 4 if not.")]
+Exit code 0 if every step is found at one build, 4 if not.")]
 pub struct Bisect {
     /// Campaign that provides the builds (its cells) or the plan
     /// [default: the newest that is neither imported nor a confirm campaign]

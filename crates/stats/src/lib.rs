@@ -41,8 +41,8 @@ pub use numbers::{
     student_two_sided, variance,
 };
 pub use series::{
-    Bisection, Evidence, Segment, describe, penalty_from_blocks, penalty_from_spread, segment,
-    warm_up,
+    Bisection, Evidence, Level, Measured, Segment, Step, describe, penalty_from_blocks,
+    penalty_from_spread, segment, warm_up,
 };
 pub use significance::{
     EXACT_PAIRS, MannWhitney, SignedRank, Trend, attainable_size, benjamini_hochberg, error_scales,

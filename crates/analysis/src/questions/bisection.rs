@@ -1,73 +1,71 @@
-//! From the blocks of probes to what they say about the first bad build.
+//! From the blocks or starts of probes to what they say about the steps between good and bad.
 
 use std::collections::BTreeMap;
 
-use plimsoll_stats::{Bisection, Evidence, PRIOR_SPREAD, clustered, mean, variance};
-use plimsoll_store::event::{Event, StepDone};
-use plimsoll_store::{BisectionProbe, CampaignRecord, Confirm, Design, TrialRecord, Turn};
+pub use plimsoll_stats::StartRatio;
+use plimsoll_stats::{
+    Bisection, Evidence, KnownVariance, Measured, PRIOR_SPREAD, StartsVariance, error_scales, mean,
+};
+use plimsoll_store::{BisectionProbe, CampaignRecord, Confirm};
 
-use crate::verdicts::pairs::starts::{of_turn, rounds};
+use crate::metrics::rate_of;
+use crate::runs::attempts::runs_of_cell;
+use crate::runs::cell_runs::CellRuns;
+use crate::verdicts::measured::{Judged, Role, Source};
+use crate::verdicts::pairs::{Meetings, Pairs, last_disturbance};
+use crate::verdicts::{Basis, MOST_EMPTY_TURNS, basis};
 
 /// The prior of the spread of log ratios counts like so many blocks.
 const PRIOR_BLOCKS: f64 = 2.0;
 /// Good and bad must differ by so many standard errors: 99 % of equal builds do not.
 const DISTINCT: f64 = 2.576;
+/// The variance of a ratio with the mean of two instances, over that of one candidate,
+const OF_TWO: f64 = 1.5;
+/// and over that of a ratio with one of them, as the control's is.
+const AGAINST_ONE: f64 = 0.75;
 
-/// The level of an interval that reaches one standard error to each side.
-const ONE_ERROR: f64 = 0.6827;
-/// Fewer rounds do not say how sure their estimate is.
-pub const FEWEST_ROUNDS: usize = 8;
-
-/// Logarithms of rates in one block, or in one start of the servers.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Block {
-    /// Of the good build.
-    pub good: f64,
-    /// Of its second instance.
-    pub control: Option<f64>,
-    /// Of the bad build.
-    pub bad: Option<f64>,
-    /// Of the build that is probed.
-    pub probe: Option<f64>,
-    /// Standard error of a log ratio within a start, by its rounds; 0 for a block, which knows
-    /// nothing of it.
-    pub noise: f64,
-}
-
-impl Block {
-    /// Whether bad and probed build, if there is one, ran in it undisturbed.
-    pub fn is_whole(&self, build: Option<usize>) -> bool {
-        self.bad.is_some() && (self.probe.is_some() || build.is_none())
-    }
-
-    /// Log ratio to the good build, of which there are two instances where the control ran, too.
-    fn against_good(&self, rate: Option<f64>) -> Option<f64> {
-        let good = self
-            .control
-            .map_or(self.good, |control| (self.good + control) / 2.0);
-        Some(rate? - good)
-    }
-}
-
-/// The blocks of one campaign.
+/// What the blocks or starts of one campaign say, each as a log ratio with the good build: with the
+/// mean of both of its instances. Only those that count: what verdicts leave out is not here.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Probe {
     /// Which build was probed, counted from 1; none where only good and bad were measured.
     pub build: Option<usize>,
-    pub blocks: Vec<Block>,
+    /// ln(bad / good).
+    pub bad: Vec<StartRatio>,
+    /// ln(probe / good).
+    pub probed: Vec<StartRatio>,
+    /// ln(second instance of good / good): with one instance, not with the mean of both.
+    pub control: Vec<StartRatio>,
+    /// Blocks or starts that have run and do not count, and why not the last of them.
+    pub left_out: Option<(usize, String)>,
+}
+
+impl Probe {
+    /// Blocks or starts that say something of the bad build and, if there is one, of the probed one.
+    pub fn whole(&self) -> usize {
+        match self.build {
+            None => self.bad.len(),
+            Some(_) => self.bad.len().min(self.probed.len()),
+        }
+    }
 }
 
 /// What all probes together say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weight {
+    /// Where the steps are.
     pub bisection: Bisection,
     /// ln(bad / good).
     pub bad: Evidence,
-    /// ln(control / good), which should be 0.
+    /// ln(control / good), which should be 0; its own error is that of a ratio with one instance.
     pub control: Option<Evidence>,
-    /// By probe: its build and ln(probe / good).
+    /// Degrees of freedom that errors are known with.
+    pub degrees: f64,
+    /// By what the control multiplied all errors; 1 where it holds.
+    pub scale: f64,
+    /// By build: ln(probe / good).
     pub probes: Vec<(usize, Evidence)>,
-    /// Blocks that good and bad have run in.
+    /// Blocks or starts of the bad build that count.
     pub blocks: usize,
 }
 
@@ -78,284 +76,335 @@ impl Weight {
     }
 
     /// Whether more blocks of a probe of this build would hardly change what is known: good and bad
-    /// differ, and it is like one of them.
+    /// differ, and it has the level of one of its neighbours or a level of its own.
     pub fn is_settled(&self, build: Option<usize>) -> bool {
-        let is_like_one = |build| {
-            let bad: f64 = self.bisection.posterior().iter().take(build).sum();
-            bad.max(1.0 - bad) >= Bisection::ENOUGH
-        };
-        self.is_distinct() && build.is_none_or(is_like_one)
+        self.is_distinct() && build.is_none_or(|build| self.bisection.is_settled(build))
     }
 
     /// Whether the good build's second instance is like the first.
     pub fn does_control_hold(&self) -> bool {
-        self.control
-            .is_none_or(|control| control.log_ratio.abs() <= DISTINCT * control.error)
+        self.scale <= 1.0
     }
+}
+
+/// The errors of one comparison's mean.
+struct Spread {
+    /// The variance that all comparisons have in common, beyond what is within their starts.
+    common: f64,
+    degrees: f64,
+    scale: f64,
+}
+
+impl Spread {
+    /// Starts of one build, or of the control with `times` the variance. `None` without one.
+    fn evidence(&self, starts: &[StartRatio], times: f64) -> Option<Evidence> {
+        let ratios: Vec<f64> = starts.iter().map(|start| start.ratio).collect();
+        let variance = times * self.common + within(starts);
+        (!starts.is_empty()).then(|| Evidence {
+            log_ratio: mean(&ratios),
+            error: self.scale * (variance / starts.len() as f64).sqrt(),
+        })
+    }
+}
+
+/// The mean of the squared errors from within starts; 0 where they are not known.
+fn within(starts: &[StartRatio]) -> f64 {
+    let squares: Option<Vec<f64>> = starts
+        .iter()
+        .map(|start| start.within.map(|within| within * within))
+        .collect();
+    squares
+        .filter(|all| !all.is_empty())
+        .map_or(0.0, |all| mean(&all))
 }
 
 /// Weighs all probes of builds `1..=n`; none while the bad build has no block.
 ///
-/// The spread of a single log ratio is pooled over all campaigns: of the bad build, of each build
-/// that was probed, and of the control, which is 0 by design. A prior of 3 % between starts
-/// ([`PRIOR_SPREAD`], twice, because a ratio has two ends) counts like two blocks: the mean of few
-/// blocks does not look surer than it is. Nor does it look surer than the rounds within starts are
-/// among themselves.
+/// A mean of `k` starts has the error `sqrt((tau^2 + w^2) / k)`, as a verdict's. `w^2` is the mean
+/// of the squared errors from within its starts, and `tau^2` what all comparisons of the search have
+/// in common: the variance between starts ([`StartsVariance`]) pooled over the bad build, each build
+/// that was probed, and the control, which is 0 by design and has 4/3 of the others' variance; less
+/// the mean `w^2`, and at least 0. Starts that agree by chance do not look surer than they are: a
+/// prior of 3 % between starts ([`PRIOR_SPREAD`]) counts like two blocks, and errors from within are
+/// the least there is. A control that is at odds with its error multiplies all of them.
 pub fn weigh(n: usize, probes: &[Probe]) -> Option<Weight> {
-    let values = |probe: &Probe, rate: fn(&Block) -> Option<f64>| -> Vec<f64> {
-        probe
-            .blocks
-            .iter()
-            .filter_map(|block| block.against_good(rate(block)))
-            .collect()
-    };
-    let of_bad: Vec<Vec<f64>> = probes
-        .iter()
-        .map(|probe| values(probe, |block| block.bad))
-        .collect();
-    let of_probe: Vec<(usize, Vec<f64>)> = probes
-        .iter()
-        .filter_map(|probe| Some((probe.build?, values(probe, |block| block.probe))))
-        .filter(|(_, v)| !v.is_empty())
-        .collect();
-    let of_control: Vec<f64> = probes
-        .iter()
-        .flat_map(|probe| &probe.blocks)
-        .filter_map(|block| Some(block.control? - block.good))
-        .collect();
-
-    // One spread for all evidence: no build has enough blocks for one of its own. It begins at the
-    // prior, which weighs as many blocks as PRIOR_BLOCKS says.
-    let all_bad = of_bad.concat();
-    let mut by_build: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    of_probe
-        .iter()
-        .for_each(|(build, values)| by_build.entry(*build).or_default().extend(values));
-    let (mut squares, mut freedom) = (PRIOR_BLOCKS * 2.0 * PRIOR_SPREAD.powi(2), PRIOR_BLOCKS);
-    for values in by_build
-        .values()
-        .chain([&all_bad])
-        .filter(|values| values.len() > 1)
-    {
-        let of_build = (values.len() - 1) as f64;
-        squares += variance(values) * of_build;
-        freedom += of_build;
+    let bad: Vec<StartRatio> = all_of(probes, |probe| &probe.bad);
+    let control: Vec<StartRatio> = all_of(probes, |probe| &probe.control);
+    let mut by_build: BTreeMap<usize, (Vec<StartRatio>, usize)> = BTreeMap::new();
+    for probe in probes.iter().filter(|probe| !probe.probed.is_empty()) {
+        if let Some(build) = probe.build {
+            let (starts, campaigns) = by_build.entry(build).or_default();
+            starts.extend(&probe.probed);
+            *campaigns += 1;
+        }
     }
-    // A control is held against one instance, others against the mean of two: twice the variance of
-    // a rate, and one and a half times.
-    squares += 0.75 * of_control.iter().map(|value| value.powi(2)).sum::<f64>();
-    freedom += of_control.len() as f64;
-    // Blocks that happen to agree must not promise more than their own turns allow.
-    let noises: Vec<f64> = probes
-        .iter()
-        .flat_map(|probe| &probe.blocks)
-        .map(|block| block.noise.powi(2))
+    let comparisons = by_build.values().map(|(starts, _)| starts).chain([&bad]);
+    let (common, degrees) = common(comparisons, &control);
+    let mut spread = Spread {
+        common,
+        degrees,
+        scale: 1.0,
+    };
+    let of_control = spread.evidence(&control, 1.0 / AGAINST_ONE);
+    let score = of_control.map(|control| control.log_ratio / control.error);
+    let scores: Vec<f64> = score
+        .into_iter()
+        .filter(|score| score.is_finite())
         .collect();
-    let spread = (squares / freedom).max(mean(&noises)).sqrt();
-    let evidence = |values: &[f64]| {
-        (!values.is_empty()).then(|| Evidence {
-            log_ratio: mean(values),
-            error: spread / (values.len() as f64).sqrt(),
+    spread.scale = error_scales(&scores).first().copied().unwrap_or(1.0);
+
+    let of_bad = spread.evidence(&bad, 1.0)?;
+    let measured: Vec<Measured> = by_build
+        .iter()
+        .filter_map(|(build, (starts, campaigns))| {
+            Some(Measured {
+                build: *build,
+                evidence: spread.evidence(starts, 1.0)?,
+                campaigns: *campaigns,
+            })
         })
-    };
-
-    let bad = evidence(&all_bad)?;
-    let probes: Vec<(usize, Evidence)> = of_probe
-        .iter()
-        .filter_map(|(build, values)| Some((*build, evidence(values)?)))
         .collect();
-    let mut bisection = Bisection::new(n, bad);
-    for (build, evidence) in &probes {
-        bisection.learn(*build, *evidence);
-    }
+    let with_bad = Measured {
+        build: n,
+        evidence: of_bad,
+        campaigns: probes.len(),
+    };
     Some(Weight {
-        bisection,
-        bad,
-        control: evidence(&of_control),
-        probes,
-        blocks: all_bad.len(),
+        bisection: Bisection::new(n, &[&measured[..], &[with_bad]].concat()),
+        bad: of_bad,
+        control: of_control,
+        degrees: spread.degrees,
+        scale: spread.scale,
+        probes: measured.iter().map(|of| (of.build, of.evidence)).collect(),
+        blocks: bad.len(),
     })
 }
 
-/// The blocks in which the good build has run.
-pub fn read_blocks(
-    campaign: &CampaignRecord,
-    confirm: &Confirm,
-    probe: &BisectionProbe,
-) -> Vec<Block> {
-    let Some(step) = confirm.steps.first() else {
-        return Vec::new();
-    };
-    // Good, bad, the probed one if there is one, and the control, as the campaign was made.
-    let control = 2 + usize::from(probe.probe.is_some());
-    let mut runs: BTreeMap<u32, BTreeMap<usize, &TrialRecord>> = BTreeMap::new();
-    for scheduled in &campaign.header.schedule {
-        let is_used = |trial: &&TrialRecord| {
-            let is_suspect = trial
-                .events
+fn all_of(probes: &[Probe], of: impl Fn(&Probe) -> &[StartRatio]) -> Vec<StartRatio> {
+    probes.iter().flat_map(|probe| of(probe).to_vec()).collect()
+}
+
+/// `tau^2` and the degrees of freedom behind it.
+fn common<'a>(
+    comparisons: impl Iterator<Item = &'a Vec<StartRatio>>,
+    control: &[StartRatio],
+) -> (f64, f64) {
+    let (mut squares, mut degrees) = (0.0, 0.0);
+    let mut inner: Vec<f64> = Vec::new();
+    for starts in comparisons {
+        inner.extend(
+            starts
                 .iter()
-                .any(|stamped| matches!(stamped.event, Event::Suspect(_)));
-            trial.number == scheduled.number && trial.is_complete() && !is_suspect
-        };
-        if let Some(trial) = campaign.trials.iter().rfind(is_used) {
-            runs.entry(scheduled.block)
-                .or_default()
-                .insert(scheduled.cell, trial);
+                .filter_map(|start| Some(start.within?.powi(2))),
+        );
+        if let Some(of) = StartsVariance::of(starts) {
+            squares += of.between.degrees * of.between.variance;
+            degrees += of.between.degrees;
         }
     }
-    let block = |cells: &BTreeMap<usize, &TrialRecord>| {
-        let good = cells.get(&0)?;
-        let of = |cell: usize| {
-            let trial = cells.get(&cell)?;
-            match confirm.design {
-                Design::Blocks => Some((rate(trial, step)?, 0.0)),
-                Design::Slices => log_ratio(trial, good, step),
-            }
-        };
-        // By slices everything is relative to the good build.
-        let of_good = if confirm.design == Design::Slices {
-            0.0
+    // Its mean is 0 by design: no degree is lost.
+    squares += AGAINST_ONE * control.iter().map(|start| start.ratio.powi(2)).sum::<f64>();
+    degrees += control.len() as f64;
+    let own_inner = control.iter().filter_map(|start| start.within);
+    inner.extend(own_inner.map(|within| AGAINST_ONE * within.powi(2)));
+    let pooled = KnownVariance {
+        variance: if degrees > 0.0 {
+            squares / degrees
         } else {
-            of(0)?.0
-        };
-        let (control, bad, probed) = (of(control), of(1), probe.probe.and_then(|_| of(2)));
-        let noise = [control, bad, probed]
-            .into_iter()
-            .flatten()
-            .map(|(_, error)| error)
-            .fold(0.0, f64::max);
-        let value = |found: Option<(f64, f64)>| found.map(|(value, _)| value);
-        Some(Block {
-            good: of_good,
-            control: value(control),
-            bad: value(bad),
-            probe: value(probed),
-            noise,
-        })
+            0.0
+        },
+        degrees,
     };
-    runs.values().filter_map(block).collect()
+    let prior = OF_TWO * PRIOR_SPREAD.powi(2);
+    let all = PRIOR_BLOCKS + pooled.degrees;
+    let variance = (PRIOR_BLOCKS * prior + pooled.degrees * pooled.variance) / all;
+    // By blocks nothing is known from within.
+    let within = if inner.is_empty() { 0.0 } else { mean(&inner) };
+    ((variance - within).max(0.0), all)
 }
 
-/// ln of operations of the primary kind per second.
-fn rate(trial: &TrialRecord, step: &str) -> Option<f64> {
-    let done: &StepDone = trial.steps_done().find(|done| done.step == *step)?;
-    let operations = done
-        .operations
-        .iter()
-        .find(|operation| operation.kind == done.primary)?
-        .ok;
-    (operations > 0 && done.elapsed_ns > 0)
-        .then(|| (operations as f64 / (done.elapsed_ns as f64 / 1e9)).ln())
+/// What a campaign says of its probe: the pairs that verdicts weigh.
+pub fn read_probe(campaign: &CampaignRecord, confirm: &Confirm, probe: &BisectionProbe) -> Probe {
+    let mut read = Probe {
+        build: probe.probe,
+        ..Probe::default()
+    };
+    let Some(step) = confirm.steps.first() else {
+        return read;
+    };
+    let cells: Vec<CellRuns<'_>> = (0..campaign.header.plan.cells.len())
+        .map(|cell| CellRuns {
+            campaign,
+            cell: &campaign.header.plan.cells[cell],
+            runs: runs_of_cell(campaign, cell),
+        })
+        .collect();
+    // Good, bad, the probed one if there is one, and the control, as the campaign was made.
+    let at_control = 2 + usize::from(probe.probe.is_some());
+    let (Some(good), Some(bad), Some(control)) =
+        (cells.first(), cells.get(1), cells.get(at_control))
+    else {
+        return read;
+    };
+    let Some(planned) = good.step(step) else {
+        return read;
+    };
+    let judged = Judged {
+        metric: rate_of(planned),
+        role: Role::Throughput,
+        source: Source::Rate,
+    };
+    let basis = basis(&campaign.header);
+    let mut left_out: Option<(usize, String)> = None;
+    let mut pairs = |bases: &[&CellRuns<'_>], other: &CellRuns<'_>| {
+        let meetings = Meetings::of(basis, bases, other, step);
+        let (found, why) = counted(&meetings, &judged, basis);
+        let lost = meetings.done() - found.len();
+        if lost > left_out.as_ref().map_or(0, |(most, _)| *most) {
+            let seen = last_disturbance(good, other, step).or(why);
+            let reason = seen.unwrap_or_else(|| "too little was done in them".to_owned());
+            left_out = Some((lost, reason));
+        }
+        found
+    };
+    let both = [good, control];
+    read.bad = pairs(&both, bad);
+    if let (Some(_), Some(probed)) = (probe.probe, cells.get(2)) {
+        read.probed = pairs(&both, probed);
+    }
+    read.control = pairs(&[good], control);
+    read.left_out = left_out;
+    read
 }
 
-/// The log ratio of two candidates of a start over their rounds, and its standard error.
-fn log_ratio(trial: &TrialRecord, good: &TrialRecord, step: &str) -> Option<(f64, f64)> {
-    let of_turn = |turn: &Turn| of_turn(turn, true);
-    let ratios = rounds(&good.turns(step).ok()?, &trial.turns(step).ok()?, of_turn);
-    let found = clustered(&[ratios], ONE_ERROR).filter(|found| found.pairs >= FEWEST_ROUNDS)?;
-    Some((found.estimate, found.interval.half_width()))
+/// The blocks or starts that count, and why none does where turns are too short.
+fn counted(
+    meetings: &Meetings<'_, '_>,
+    judged: &Judged,
+    basis: Basis,
+) -> (Vec<StartRatio>, Option<String>) {
+    let pairs: Pairs = meetings.pairs(judged);
+    if basis != Basis::Slices {
+        let block = |ratio: &f64| StartRatio {
+            ratio: *ratio,
+            within: None,
+        };
+        return (pairs.blocks.iter().map(block).collect(), None);
+    }
+    let empty = meetings.empty_turns();
+    if empty > MOST_EMPTY_TURNS {
+        let why = format!(
+            "{:.0} % of the turns ended without an operation",
+            100.0 * empty
+        );
+        return (Vec::new(), Some(why));
+    }
+    // Without its rounds a start does not say how sure it is.
+    let starts = pairs.start_ratios().into_iter();
+    (
+        starts.filter(|start| start.within.is_some()).collect(),
+        None,
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn block(control: f64, bad: f64, probe: f64) -> Block {
-        Block {
-            good: 5.0,
-            control: Some(5.0 + control),
-            bad: Some(5.0 + bad),
-            probe: Some(5.0 + probe),
-            noise: 0.0,
+    fn starts(ratios: &[f64], within: Option<f64>) -> Vec<StartRatio> {
+        let start = |ratio: &f64| StartRatio {
+            ratio: *ratio,
+            within,
+        };
+        ratios.iter().map(start).collect()
+    }
+
+    fn probe(bad: &[f64], probed: &[f64], control: &[f64], within: Option<f64>) -> Probe {
+        Probe {
+            build: Some(2),
+            bad: starts(bad, within),
+            probed: starts(probed, within),
+            control: starts(control, within),
+            left_out: None,
         }
     }
 
     #[test]
-    fn probes_are_weighed_against_both_instances_of_the_good_build() {
-        let probe = Probe {
-            build: Some(2),
-            blocks: vec![block(0.02, -0.19, 0.01), block(-0.02, -0.21, -0.01)],
-        };
-        let weight = weigh(4, std::slice::from_ref(&probe)).unwrap();
-        assert!(
-            (weight.bad.log_ratio + 0.2).abs() < 1e-12
-                && weight.is_distinct()
-                && weight.does_control_hold()
-        );
-        assert!(weight.probes[0].1.log_ratio.abs() < 1e-12);
-        // Two prior blocks of 2 x (3 %)^2, controls of 2 % twice; bad and probe are the same in
-        // both blocks.
-        let spread = ((2.0 * 2.0 * 0.0009f64 + 0.75 * 2.0 * 0.0004) / 6.0).sqrt();
-        assert!(
-            (weight.bad.error - spread / 2f64.sqrt()).abs() < 1e-12,
-            "{}",
-            weight.bad.error
-        );
-        let posterior = weight.bisection.posterior();
-        assert!(posterior[0] + posterior[1] < 0.05, "{posterior:?}");
+    fn starts_are_pooled_with_a_prior_and_the_control() {
+        let of = probe(&[-0.19, -0.21], &[0.01, -0.01], &[0.02, -0.02], None);
+        let weight = weigh(4, std::slice::from_ref(&of)).unwrap();
+        assert!((weight.bad.log_ratio + 0.2).abs() < 1e-12 && weight.is_distinct());
+        // Two prior blocks of 1.5 x (3 %)^2, one degree each of bad and probe, two of the control.
+        let squares = 2.0 * 1.5 * 0.0009f64 + 0.0002 + 0.0002 + 0.75 * 2.0 * 0.0004;
+        let error = (squares / 6.0 / 2.0).sqrt();
+        assert!((weight.bad.error - error).abs() < 1e-12, "{:?}", weight.bad);
+        assert_eq!((weight.degrees, weight.blocks), (6.0, 2));
+        assert!((weight.probes[0].1.error - error).abs() < 1e-12);
+        // The control is a ratio with one instance, and not with the mean of two.
+        let control = weight.control.unwrap();
+        assert!((control.error - (4.0f64 / 3.0).sqrt() * error).abs() < 1e-12);
+        assert!(weight.does_control_hold());
+        assert!(weight.bisection.posterior()[..2].iter().sum::<f64>() < 0.05);
     }
 
     #[test]
-    fn a_probe_is_settled_when_it_is_like_the_good_or_the_bad_build() {
-        let settled = |bad: f64, probe: f64| {
-            let probe = Probe {
-                build: Some(2),
-                blocks: vec![block(0.0, bad, probe), block(0.01, bad, probe)],
-            };
-            weigh(4, &[probe]).unwrap().is_settled(Some(2))
+    fn a_control_that_does_not_hold_widens_all_errors() {
+        let off = vec![0.2; 12];
+        let of = probe(&[-0.2; 12], &[0.0; 12], &off, Some(0.01));
+        let weight = weigh(4, std::slice::from_ref(&of)).unwrap();
+        let control = weight.control.unwrap();
+        assert!(!weight.does_control_hold());
+        assert!((weight.scale - control.log_ratio / control.error).abs() < 1e-9);
+        let held = probe(&[-0.2; 12], &[0.0; 12], &[0.01; 12], Some(0.01));
+        assert!(weight.bad.error > 2.0 * weigh(4, &[held]).unwrap().bad.error);
+    }
+
+    #[test]
+    fn a_probe_is_settled_when_it_has_a_level() {
+        let settled = |bad: f64, probed: f64| {
+            let of = probe(&[bad, bad], &[probed, probed], &[0.0, 0.01], None);
+            weigh(4, &[of]).unwrap().is_settled(Some(2))
         };
         assert!(settled(-0.2, 0.0) && settled(-0.2, -0.2));
-        assert!(!settled(-0.2, -0.1), "it lies between them");
         assert!(!settled(-0.03, 0.0), "good and bad hardly differ");
+        assert!(!settled(-0.2, -0.15), "it may have the bad build's level");
     }
 
     #[test]
     fn probes_that_contradict_each_other_are_believed_less() {
-        let probe = |ratio: f64| Probe {
-            build: Some(2),
-            blocks: vec![block(0.0, -0.2, ratio)],
+        let error = |a: f64, b: f64| {
+            let of = |ratio: f64| probe(&[-0.2], &[ratio], &[0.0], None);
+            weigh(4, &[of(a), of(b)]).unwrap().bad.error
         };
-        let error = |probes: &[Probe]| weigh(4, probes).unwrap().bad.error;
-        assert!(error(&[probe(-0.3), probe(0.1)]) > 2.0 * error(&[probe(-0.1), probe(-0.1)]));
+        assert!(error(-0.3, 0.1) > 2.0 * error(-0.1, -0.1));
     }
 
     #[test]
     fn starts_are_not_surer_than_their_rounds() {
-        let blocks = [block(0.02, -0.19, 0.01), block(-0.02, -0.21, -0.01)];
-        let error = |noise: f64| {
-            weigh(
-                4,
-                &[Probe {
-                    build: Some(2),
-                    blocks: blocks.map(|block| Block { noise, ..block }).to_vec(),
-                }],
-            )
-            .unwrap()
-            .bad
-            .error
+        let error = |within: f64| {
+            let of = probe(&[-0.2, -0.2], &[0.0, 0.0], &[0.0, 0.0], Some(within));
+            weigh(4, &[of]).unwrap().bad.error
         };
-        assert_eq!(error(0.01), error(0.0), "starts scatter by more");
         assert!((error(0.3) - 0.3 / 2f64.sqrt()).abs() < 1e-12);
+        assert!(error(0.001) < 0.02);
+        // A build whose starts hold stalls is known less than the others.
+        let stalled = Probe {
+            probed: starts(&[0.0, 0.0], Some(0.1)),
+            ..probe(&[-0.2, -0.2], &[], &[0.0, 0.0], Some(0.001))
+        };
+        let weight = weigh(4, &[stalled]).unwrap();
+        assert!(weight.probes[0].1.error > 4.0 * weight.bad.error);
     }
 
     #[test]
     fn few_blocks_of_equal_builds_are_not_distinct() {
-        let probe = Probe {
+        let alone = Probe {
             build: None,
-            blocks: vec![block(0.0, -0.03, 0.0), block(0.0, -0.03, 0.0)],
+            ..probe(&[-0.03, -0.03], &[], &[0.0, 0.0], None)
         };
-        let weight = weigh(4, &[probe]).unwrap();
+        let weight = weigh(4, &[alone]).unwrap();
         assert!(!weight.is_distinct(), "3 % in two blocks is what starts do");
         assert_eq!(weight.probes, []);
-        assert_eq!(
-            weigh(
-                4,
-                &[Probe {
-                    build: Some(1),
-                    blocks: Vec::new()
-                }]
-            ),
-            None
-        );
+        assert_eq!(weigh(4, &[Probe::default()]), None);
     }
 }

@@ -22,7 +22,7 @@ const LEVEL: f64 = 0.95;
 /// Dots that a plot can show.
 const DOTS: usize = 100;
 /// More turns without an operation than this, and turns are too short for the step.
-const EMPTY_TURNS: f64 = 0.1;
+pub(crate) const MOST_EMPTY_TURNS: f64 = 0.1;
 
 /// What findings are made from.
 pub(crate) struct Experiment<'a> {
@@ -190,7 +190,7 @@ impl<'a> Judge<'a> {
             let again = experiment
                 .control
                 .as_ref()
-                .filter(|(of, _)| of.cell.label == base.cell.label);
+                .filter(|(of, _)| self.basis == Basis::Slices && of.cell.label == base.cell.label);
             let bases: Vec<&CellRuns<'_>> = [base]
                 .into_iter()
                 .chain(again.map(|(_, again)| again))
@@ -306,7 +306,7 @@ impl<'a> Judge<'a> {
             ));
         }
         let empty = question.meetings.empty_turns();
-        if empty > EMPTY_TURNS {
+        if empty > MOST_EMPTY_TURNS {
             let share = 100.0 * empty;
             return Some(format!(
                 "{share:.0} % of the turns ended without an operation: they are too short for this \

@@ -15,7 +15,7 @@ mod family;
 mod finding;
 mod judge;
 mod lines;
-mod measured;
+pub(crate) mod measured;
 pub(crate) mod pairs;
 mod rules;
 #[cfg(test)]
@@ -30,7 +30,7 @@ pub use estimates::{CONTROL_LEVEL, Power, StepPower, power_of_blocks};
 pub(crate) use estimates::{Spreads, machine};
 pub(crate) use finding::LEAST;
 pub use finding::{Basis, Call, Control, Estimate, Finding, Findings, Modes, OfStart};
-pub(crate) use judge::{Experiment, find};
+pub(crate) use judge::{Experiment, MOST_EMPTY_TURNS, find};
 pub(crate) use lines::change_with_interval;
 pub use lines::{
     NO_VERDICTS, bases, control_line, counts, ending, farthest, finding_line, floor_line, is_news,

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use plimsoll_core::name::BuildName;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::bisect::{
-    BisectRequest, BuildCommand, Candidates, SearchEnd, SearchNotice, SearchOutcome, Watcher,
+    BisectRequest, BuildCommand, Candidates, SearchEnd, SearchNotice, SearchOutcome, Step, Watcher,
     Weight, bisect as search,
 };
 use plimsoll_lab::builds::BuildCache;
@@ -29,6 +29,10 @@ use crate::verbs::confirm::newest_survey;
 const PROBES_PER_HALVING: usize = 4;
 /// Builds less likely than this are not named in a line.
 const NAMED: f64 = 0.01;
+/// Another step is mentioned if it is at least as likely.
+const NAMED_REST: f64 = 0.05;
+/// The level of the intervals of steps.
+const LEVEL: f64 = 0.95;
 
 pub fn bisect(places: &Places, arguments: &Bisect) -> VerbResult {
     let store = places.store();
@@ -74,7 +78,7 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> VerbResult {
     } else {
         result.to_text()
     })?;
-    Ok(if matches!(ended.outcome, SearchOutcome::Found(_)) {
+    Ok(if ended.outcome == SearchOutcome::Found {
         0
     } else {
         INCONCLUSIVE
@@ -208,13 +212,21 @@ impl Watcher for Progress {
 
     fn notice_search(&mut self, names: &[String], notice: SearchNotice<'_>) {
         self.0.line(&match notice {
-            SearchNotice::Probes(Some(build)) => format!("probe: {}", names[build]),
-            SearchNotice::Probes(None) => "the good and the bad build alone".to_owned(),
+            SearchNotice::Probes { build, about, most } => {
+                let what = build.map_or("the good and the bad build alone".to_owned(), |build| {
+                    format!("probe: {}", names[build])
+                });
+                format!("{what} (about {} to go, at most {most})", about.min(most))
+            }
             SearchNotice::Weighed(weight) => posterior_line(names, weight),
             SearchNotice::Settled(block) => format!(
-                "after {block} of its blocks or starts the probe is like the good or the bad \
-                build: it ends"
+                "after {block} of its blocks or starts it is clear whether the probe differs from \
+                its neighbours: it ends"
             ),
+            SearchNotice::Again(reason) => format!("{reason}; the probe is repeated"),
+            SearchNotice::LeftOut(count, reason) => {
+                format!("{count} of its blocks or starts do not count: {reason}")
+            }
             SearchNotice::Skipped(build, reason) => {
                 format!("{} is skipped: {reason}", names[build])
             }
@@ -226,12 +238,10 @@ impl Watcher for Progress {
     }
 }
 
-/// The first bad build's posterior in a line, the likeliest first.
+/// The builds that may have a step, in a line, the likeliest first.
 fn posterior_line(names: &[String], weight: &Weight) -> String {
-    let mut likely: Vec<(usize, f64)> = (1..)
-        .zip(weight.bisection.posterior().iter().copied())
-        .filter(|(_, p)| *p >= NAMED)
-        .collect();
+    let posterior = weight.bisection.posterior();
+    let mut likely: Vec<(usize, f64)> = (1..).zip(posterior).filter(|(_, p)| *p >= NAMED).collect();
     likely.sort_by(|a, b| b.1.total_cmp(&a.1));
     let likely: Vec<String> = likely
         .iter()
@@ -243,15 +253,22 @@ fn posterior_line(names: &[String], weight: &Weight) -> String {
     } else {
         ", not yet beyond doubt"
     };
-    let control = if weight.does_control_hold() {
-        ""
-    } else {
-        "; the A/A control differs from its base: the machine is disturbed"
-    };
     format!(
-        "first bad build: {} (bad / good {ratio:.3}, ±{error:.1} %{doubt}{control})",
-        likely.join(", ")
+        "steps: {} (bad / good {ratio:.3}, ±{error:.1} %{doubt}{})",
+        likely.join(", "),
+        control_in_words(weight)
     )
+}
+
+/// What the A/A control did to all errors; empty where it holds.
+fn control_in_words(weight: &Weight) -> String {
+    match weight.does_control_hold() {
+        true => String::new(),
+        false => format!(
+            "; the A/A control differs from its base: errors x {:.1}",
+            weight.scale
+        ),
+    }
 }
 
 struct Found<'a> {
@@ -266,12 +283,6 @@ impl Found<'_> {
         self.ended.weight.as_ref()
     }
 
-    fn probability(&self, first: usize, last: usize) -> f64 {
-        self.weight().map_or(0.0, |weight| {
-            weight.bisection.posterior()[first - 1..last].iter().sum()
-        })
-    }
-
     fn skipped(&self) -> Vec<&str> {
         self.ended
             .skipped
@@ -280,33 +291,73 @@ impl Found<'_> {
             .collect()
     }
 
+    /// The ratio of the new level to the old one, and its interval.
+    fn size(&self, step: &Step) -> (f64, (f64, f64)) {
+        let degrees = self.weight().map_or(1.0, |weight| weight.degrees);
+        let interval = step.interval(degrees, LEVEL);
+        (
+            step.size.log_ratio.exp(),
+            (interval.low.exp(), interval.high.exp()),
+        )
+    }
+
+    /// `sqlite.r4: -28.8 % [-30.9, -26.6] against sqlite.r3 (97.9 %)`
+    fn step_line(&self, step: &Step) -> String {
+        let names = self.names;
+        let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+        let (ratio, (low, high)) = self.size(step);
+        let (old, new) = (&names[step.before], &names[step.last]);
+        let place = match step.last - step.before {
+            1 => new.clone(),
+            _ if step.is_located => {
+                let among = names[step.before + 1..=step.last].join(", ");
+                format!("one of {among} (those between could not be probed)")
+            }
+            builds => format!("one of the {builds} builds after {old}, up to {new}"),
+        };
+        format!(
+            "{place}: {:+.1} % [{:+.1}, {:+.1}] against {old} ({:.1} %)",
+            percent(ratio),
+            percent(low),
+            percent(high),
+            100.0 * step.probability
+        )
+    }
+
+    fn headline(&self) -> String {
+        let count = match self.ended.steps.len() {
+            1 => "1 step".to_owned(),
+            count => format!("{count} steps"),
+        };
+        let what = match &self.ended.outcome {
+            SearchOutcome::Found => count,
+            SearchOutcome::FoundAmong => format!("{count}, as far as builds can be probed"),
+            SearchOutcome::FoundPartly(reason) => format!("{count}, known in part: {reason}"),
+            SearchOutcome::Gradual(reason) => format!("gradual: no single step: {reason}"),
+            SearchOutcome::Inconclusive(reason) => format!("inconclusive: {reason}"),
+            SearchOutcome::Interrupted => return "interrupted".to_owned(),
+        };
+        format!("{}: {what}", self.step)
+    }
+
     fn to_text(&self) -> String {
-        let Self { names, step, .. } = self;
-        let percent = |first, last| 100.0 * self.probability(first, last);
-        let mut lines = vec![match &self.ended.outcome {
-            SearchOutcome::Found(build) => format!(
-                "{step}: the first bad build is {} ({:.1} %); {} is still good",
-                names[*build],
-                percent(*build, *build),
-                names[build - 1]
-            ),
-            SearchOutcome::FoundAmong(first, last) => format!(
-                "{step}: the first bad build is one of {} ({:.1} %): those between could not be \
-                probed",
-                names[*first..=*last].join(", "),
-                percent(*first, *last)
-            ),
-            SearchOutcome::Inconclusive(reason) => format!("{step}: inconclusive: {reason}"),
-            SearchOutcome::Interrupted => "interrupted".to_owned(),
-        }];
+        let names = self.names;
+        let mut lines = vec![self.headline()];
+        let steps = self.ended.steps.iter();
+        lines.extend(steps.map(|step| self.step_line(step)));
         if let Some(weight) = self.weight() {
+            let another = weight.bisection.rest(&self.ended.steps);
+            if weight.is_distinct() && another >= NAMED_REST {
+                lines.push(format!("another step: {:.0} %", 100.0 * another.min(1.0)));
+            }
             lines.push(format!(
-                "{} runs at {:.3} of {} (standard error {:.1} %, {} blocks)",
+                "{} runs at {:.3} of {} (standard error {:.1} %, {} blocks or starts{})",
                 names[names.len() - 1],
                 weight.bad.log_ratio.exp(),
                 names[0],
                 100.0 * weight.bad.error,
-                weight.blocks
+                weight.blocks,
+                control_in_words(weight)
             ));
             let probed = weight.probes.iter().map(|(build, evidence)| {
                 format!(
@@ -318,12 +369,6 @@ impl Found<'_> {
                 )
             });
             lines.extend(probed);
-            if !weight.does_control_hold() {
-                lines.push(
-                    "The A/A control differs from its base: repeat this on a quieter machine."
-                        .to_owned(),
-                );
-            }
         }
         if !self.ended.skipped.is_empty() {
             lines.push(format!("skipped: {}", self.skipped().join(", ")));
@@ -332,59 +377,73 @@ impl Found<'_> {
     }
 
     fn to_json(&self) -> Value {
-        let (first, last, reason) = match &self.ended.outcome {
-            SearchOutcome::Found(build) => (Some(*build), Some(*build), None),
-            SearchOutcome::FoundAmong(first, last) => (Some(*first), Some(*last), None),
-            SearchOutcome::Inconclusive(reason) => (None, None, Some(reason.clone())),
-            SearchOutcome::Interrupted => (None, None, None),
+        let ended = self.ended;
+        let (state, reason) = match &ended.outcome {
+            SearchOutcome::Found => ("found", None),
+            SearchOutcome::FoundAmong => ("found_among", None),
+            SearchOutcome::FoundPartly(reason) => ("found_partly", Some(reason)),
+            SearchOutcome::Gradual(reason) => ("gradual", Some(reason)),
+            SearchOutcome::Inconclusive(reason) => ("inconclusive", Some(reason)),
+            SearchOutcome::Interrupted => ("interrupted", None),
         };
-        let posterior = |build: usize| {
-            self.weight()
-                .filter(|_| build > 0)
-                .map(|weight| weight.bisection.posterior()[build - 1])
-        };
-        let builds: Vec<Value> = self
-            .names
-            .iter()
-            .enumerate()
-            .map(|(i, name)| {
-                let is_skipped = self.ended.skipped.contains(&i);
-                json!({"build": name, "posterior": posterior(i), "skipped": is_skipped})
+        let weight = self.weight();
+        let distinct = weight.filter(|weight| weight.is_distinct());
+        let posterior = weight.map(|weight| weight.bisection.posterior());
+        let builds = self.names.iter().enumerate().map(|(i, name)| {
+            let of_build = posterior.as_ref().filter(|_| i > 0).map(|all| all[i - 1]);
+            let is_skipped = ended.skipped.contains(&i);
+            json!({"build": name, "posterior": of_build, "skipped": is_skipped})
+        });
+        let probes = weight.iter().flat_map(|weight| &weight.probes);
+        let probes = probes.map(|(build, evidence)| {
+            json!({
+                "build": self.names[*build],
+                "ratio": evidence.log_ratio.exp(),
+                "log_error": evidence.error,
             })
-            .collect();
-        let probes: Vec<Value> = self
-            .weight()
-            .iter()
-            .flat_map(|weight| &weight.probes)
-            .map(|(build, evidence)| {
-                json!({
-                    "build": self.names[*build],
-                    "ratio": evidence.log_ratio.exp(),
-                    "log_error": evidence.error,
-                })
-            })
-            .collect();
+        });
+        let first = self.first_bad();
+        let names_of = |step: &Step| &self.names[step.before + 1..=step.last];
         json!({
             "format": 1,
             "step": self.step,
             "good": self.names[0],
             "bad": self.names[self.names.len() - 1],
-            "state": match &self.ended.outcome {
-                SearchOutcome::Found(_) => "found",
-                SearchOutcome::FoundAmong(..) => "found_among",
-                SearchOutcome::Inconclusive(_) => "inconclusive",
-                SearchOutcome::Interrupted => "interrupted",
-            },
-            "first_bad": first.filter(|_| first == last).map(|build| &self.names[build]),
-            "among": first.zip(last).map(|(first, last)| &self.names[first..=last]),
-            "probability": first.zip(last).map(|(first, last)| self.probability(first, last)),
+            "state": state,
+            "steps": ended.steps.iter().map(|step| self.step_json(step)).collect::<Vec<_>>(),
+            "another_step": distinct.map(|weight| weight.bisection.rest(&ended.steps)),
+            "gradual": distinct.map(|weight| weight.bisection.gradual()),
+            "first_bad": first
+                .filter(|step| step.last == step.before + 1)
+                .map(|step| &self.names[step.last]),
+            "among": first.map(names_of),
+            "probability": first.map(|step| step.probability),
             "reason": reason,
-            "ratio": self.weight().map(|weight| weight.bad.log_ratio.exp()),
-            "log_error": self.weight().map(|weight| weight.bad.error),
-            "control_holds": self.weight().map(Weight::does_control_hold),
-            "builds": builds,
-            "probes": probes,
+            "ratio": weight.map(|weight| weight.bad.log_ratio.exp()),
+            "log_error": weight.map(|weight| weight.bad.error),
+            "control_holds": weight.map(Weight::does_control_hold),
+            "builds": builds.collect::<Vec<_>>(),
+            "probes": probes.collect::<Vec<_>>(),
             "campaigns": self.campaigns,
+        })
+    }
+
+    /// The first step in the direction in which the bad build differs.
+    fn first_bad(&self) -> Option<&Step> {
+        let loss = self.weight()?.bad.log_ratio;
+        let mut steps = self.ended.steps.iter();
+        steps.find(|step| step.size.log_ratio * loss > 0.0)
+    }
+
+    fn step_json(&self, step: &Step) -> Value {
+        let (ratio, (low, high)) = self.size(step);
+        json!({
+            "before": self.names[step.before],
+            "builds": &self.names[step.before + 1..=step.last],
+            "is_located": step.is_located,
+            "ratio": ratio,
+            "interval": {"low": low, "high": high, "level": LEVEL},
+            "probability": step.probability,
         })
     }
 }

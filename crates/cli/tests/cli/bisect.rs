@@ -106,8 +106,8 @@ fn an_interrupted_search_goes_on_and_a_finished_one_measures_nothing_more() {
         .filter_map(|build| build["posterior"].as_f64())
         .sum();
     assert!(
-        (sum - 1.0).abs() < 1e-9 && builds[0]["posterior"].is_null(),
-        "{found:#}"
+        sum >= 1.0 - 1e-9 && builds[0]["posterior"].is_null(),
+        "at least one step: {found:#}"
     );
     let made = found["campaigns"].as_array().unwrap().len();
     assert_eq!(
@@ -117,7 +117,7 @@ fn an_interrupted_search_goes_on_and_a_finished_one_measures_nothing_more() {
     );
     let lines = stderr
         .lines()
-        .filter(|line| line.starts_with("first bad build: "))
+        .filter(|line| line.starts_with("steps: "))
         .count();
     assert!(
         lines >= 2 * (made - 1),
@@ -169,7 +169,88 @@ fn an_interrupted_search_goes_on_and_a_finished_one_measures_nothing_more() {
         );
         let again: Value = serde_json::from_slice(&again.stdout).unwrap();
         assert_eq!(again["first_bad"], found["first_bad"]);
+        assert_eq!(again["steps"], found["steps"]);
     }
+}
+
+/// Eight builds of SQLite that write their journal in three ways: each is slower than the one before
+/// it, and none waits for the storage.
+#[test]
+fn both_of_two_regressions_are_found() {
+    let place = Place::new();
+    let config = |build: u32| {
+        let journal = match build {
+            1..=2 => "wal",
+            3..=5 => "truncate",
+            _ => "delete",
+        };
+        format!(
+            "[config.r{build}]\nsettings = {{ journal_mode = \"{journal}\", synchronous = \
+             \"off\" }}\n"
+        )
+    };
+    let names: Vec<String> = (1..=8).map(|build| format!("\"r{build}\"")).collect();
+    let five = r#"configs = ["r1", "r2", "r3", "r4", "r5"]"#;
+    let head = PLAN.split("[config.r1]").next().unwrap();
+    let plan = head.replace(five, &format!("configs = [{}]", names.join(", ")))
+        + &(1..=8).map(config).collect::<String>();
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let search: Vec<&str> = SEARCH
+        .iter()
+        .map(|word| match *word {
+            "sqlite.r5" => "sqlite.r8",
+            "6s" => "4s",
+            word => word,
+        })
+        .chain(["--probes", "24"])
+        .collect();
+    let output = place.run(&search);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let steps = found["steps"].as_array().unwrap();
+    let places: Vec<(&str, &str)> = steps
+        .iter()
+        .map(|step| {
+            assert_eq!(step["builds"].as_array().unwrap().len(), 1, "{found:#}");
+            let builds = (step["before"].as_str(), step["builds"][0].as_str());
+            (builds.0.unwrap(), builds.1.unwrap())
+        })
+        .collect();
+    let planted = [("sqlite.r2", "sqlite.r3"), ("sqlite.r5", "sqlite.r6")];
+    assert_eq!(places, planted, "{found:#}");
+    for step in steps {
+        let interval = &step["interval"];
+        let (low, high) = (interval["low"].as_f64(), interval["high"].as_f64());
+        assert!(
+            low < step["ratio"].as_f64() && high < Some(1.0),
+            "{found:#}"
+        );
+        assert!(step["probability"].as_f64() >= Some(0.95), "{found:#}");
+    }
+    assert_eq!(found["first_bad"], "sqlite.r3");
+    assert!(
+        stderr.contains("probe: sqlite.r4 (about 3 to go, at most 24)"),
+        "{stderr}"
+    );
+    // Without --json the same in words; nothing is measured for it.
+    let made = campaigns(&place);
+    let again: Vec<&str> = search
+        .iter()
+        .copied()
+        .filter(|word| *word != "--json")
+        .collect();
+    let output = place.run(&[&again[..], &["--resume"]].concat());
+    let said = text(&output.stdout);
+    assert_eq!((output.status.code(), campaigns(&place)), (Some(0), made));
+    assert!(
+        said.starts_with("update-nonindex: 2 steps\nsqlite.r3: -"),
+        "{said}"
+    );
+    assert!(
+        said.contains("against sqlite.r2 (") && said.contains("\nsqlite.r6: -"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_analysis::bisection::{FEWEST_ROUNDS, Probe, read_blocks};
+use plimsoll_analysis::bisection::{Probe, read_probe};
 use plimsoll_core::plan::Step;
 use plimsoll_core::units::format_duration_ns;
 use plimsoll_store::event::Event;
@@ -24,6 +24,8 @@ use crate::places::DataTurn;
 
 /// Blocks of a probe where nothing is asked for.
 const BLOCKS: u32 = 4;
+/// The cell of a campaign that is probed, behind good and bad.
+const PROBED: usize = 2;
 /// A probe has at least this many blocks or starts that count.
 const FEWEST_BLOCKS: usize = 2;
 
@@ -111,7 +113,7 @@ pub fn bisect(
             continue;
         }
         match (judge(&campaign, confirm, probe)?, probe.probe) {
-            (Probed::Measured(blocks), build) => start.known.push(Probe { build, blocks }),
+            (Probed::Measured(probe), _) => start.known.push(probe),
             (Probed::Skipped(_), Some(build)) => start.skipped.push(build),
             _ => {}
         }
@@ -344,15 +346,19 @@ impl Prober for Campaigns<'_, '_> {
         }
         let record = campaign.load()?;
         let Some((confirm, probe)) = probe_of(&record.header) else {
-            return Ok(Probed::Measured(Vec::new()));
+            return Ok(Probed::Measured(Probe::default()));
         };
         let probed = judge(&record, confirm, probe)?;
-        // What was enough has been reported.
-        if !matches!(end, CampaignEnd::Decided { .. })
-            && let Probed::Measured(blocks) = &probed
-            && let Some(weight) = weigh(blocks)
-        {
-            self.notice(SearchNotice::Weighed(&weight));
+        if let Probed::Measured(probe) = &probed {
+            if let Some((count, reason)) = &probe.left_out {
+                self.notice(SearchNotice::LeftOut(*count, reason));
+            }
+            // What was enough has been reported.
+            if !matches!(end, CampaignEnd::Decided { .. })
+                && let Some(weight) = weigh(probe)
+            {
+                self.notice(SearchNotice::Weighed(&weight));
+            }
         }
         Ok(probed)
     }
@@ -380,22 +386,17 @@ impl Observer for ByBlock<'_> {
 impl StopRule for ByBlock<'_> {
     fn is_enough(&mut self, campaign: &CampaignDir, block: u32) -> bool {
         // What cannot be read now is read at the end, where it is an error.
-        let blocks = campaign.load().ok().and_then(|record| {
+        let probe = campaign.load().ok().and_then(|record| {
             let (confirm, probe) = probe_of(&record.header)?;
-            Some(read_blocks(&record, confirm, probe))
+            Some(read_probe(&record, confirm, probe))
         });
-        let blocks = blocks.unwrap_or_default();
-        let Some(weight) = (self.weigh)(&blocks) else {
+        let probe = probe.unwrap_or_default();
+        let Some(weight) = (self.weigh)(&probe) else {
             return false;
         };
         self.watcher
             .notice_search(self.names, SearchNotice::Weighed(&weight));
-        let is_enough = blocks
-            .iter()
-            .filter(|block| block.is_whole(self.build))
-            .count()
-            >= FEWEST_BLOCKS
-            && weight.is_settled(self.build);
+        let is_enough = probe.whole() >= FEWEST_BLOCKS && weight.is_settled(self.build);
         if is_enough {
             self.watcher
                 .notice_search(self.names, SearchNotice::Settled(block));
@@ -410,10 +411,12 @@ fn judge(
     confirm: &Confirm,
     probe: &BisectionProbe,
 ) -> Result<Probed, LabError> {
-    let blocks = read_blocks(campaign, confirm, probe);
     let cells = &campaign.header.plan.cells;
-    let has_run = |cell: usize| trials_of(campaign, cell).any(TrialRecord::is_complete);
-    if let Some(broken) = [0, 1].into_iter().find(|cell| !has_run(*cell)) {
+    let complete = |cell: usize| {
+        let trials = trials_of(campaign, cell);
+        trials.filter(|trial| trial.is_complete()).count()
+    };
+    if let Some(broken) = [0, 1].into_iter().find(|cell| complete(*cell) == 0) {
         return Err(LabError::Usage(format!(
             "{} cannot be measured, and without it there is no search: {}; logs are in {}",
             cells[broken].label,
@@ -421,32 +424,29 @@ fn judge(
             campaign.path.join("trials").display()
         )));
     }
-    if let Some(probed) = probe.probe.map(|_| 2)
-        && trials_of(campaign, probed)
-            .filter(|trial| trial.is_complete())
-            .count()
-            * 2
-            <= blocks.len()
-    {
-        return Ok(Probed::Skipped(why_broken(campaign, probed)));
+    if probe.probe.is_some() && complete(PROBED) * 2 <= complete(0) {
+        return Ok(Probed::Skipped(why_broken(campaign, PROBED)));
     }
-    if !blocks.iter().any(|block| block.is_whole(probe.probe)) {
-        return Ok(Probed::Disturbed(
-            match blocks.is_empty() || confirm.design == Design::Blocks {
-                true => {
-                    let reason = why_broken(campaign, 0);
-                    format!(
-                        "all blocks were left out: {reason}; go on with --resume on a quieter \
-                        machine, or take --slices"
-                    )
-                }
-                false => format!(
-                    "no start has {FEWEST_ROUNDS} rounds of good and bad; allow more with --time"
-                ),
-            },
-        ));
+    let read = read_probe(campaign, confirm, probe);
+    let what = match confirm.design {
+        Design::Blocks => "block",
+        Design::Slices => "start",
+    };
+    let has_control = confirm.design == Design::Blocks || !read.control.is_empty();
+    if read.whole() > 0 && has_control {
+        return Ok(Probed::Measured(read));
     }
-    Ok(Probed::Measured(blocks))
+    let way_out = match confirm.design {
+        Design::Blocks => "use a quieter machine or --slices",
+        Design::Slices => "use a quieter machine, allow more with --time, or use --blocks",
+    };
+    let reason = read.left_out.map_or_else(
+        || "good, bad and probe did not run together".to_owned(),
+        |(count, reason)| format!("{count} left out, the last because of {reason}"),
+    );
+    Ok(Probed::Disturbed(format!(
+        "no {what} of the probe counts ({reason}); {way_out}"
+    )))
 }
 
 fn trials_of(campaign: &CampaignRecord, cell: usize) -> impl Iterator<Item = &TrialRecord> {

@@ -10,8 +10,11 @@
 mod campaigns;
 mod candidates;
 mod search;
+#[cfg(test)]
+mod simulated;
 
 pub use campaigns::{BisectRequest, Watcher, bisect};
 pub use candidates::{BuildCommand, Candidates};
-pub use plimsoll_analysis::bisection::{Block, Probe, Weight, weigh};
+pub use plimsoll_analysis::bisection::{Probe, Weight, weigh};
+pub use plimsoll_stats::Step;
 pub use search::{Probed, Prober, Search, SearchEnd, SearchNotice, SearchOutcome, Weigh, search};

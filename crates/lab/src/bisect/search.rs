@@ -1,6 +1,7 @@
 //! The search: which build is probed next, and when there have been enough probes.
 
-use plimsoll_analysis::bisection::{Block, Probe, Weight, weigh};
+use plimsoll_analysis::bisection::{Probe, Weight, weigh};
+use plimsoll_stats::{Bisection, Evidence, Measured, Step};
 
 use crate::error::LabError;
 
@@ -21,7 +22,7 @@ pub struct Search {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Probed {
     /// It was measured.
-    Measured(Vec<Block>),
+    Measured(Probe),
     /// The build cannot be had, crashes or fails.
     Skipped(String),
     /// Nothing that was measured counts: why, and what can be done.
@@ -30,8 +31,8 @@ pub enum Probed {
     Interrupted,
 }
 
-/// What is known with these blocks of the probe that is being measured.
-pub type Weigh<'a> = dyn Fn(&[Block]) -> Option<Weight> + 'a;
+/// What is known with this much of the probe that is being measured.
+pub type Weigh<'a> = dyn Fn(&Probe) -> Option<Weight> + 'a;
 
 /// Measures a build alongside the good and the bad one.
 pub trait Prober {
@@ -49,25 +50,41 @@ pub trait Prober {
 /// What is reported while the search goes on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchNotice<'a> {
-    /// This build is probed next.
-    Probes(Option<usize>),
+    /// A build is probed next.
+    Probes {
+        /// Which; none if the good and the bad one are measured alone.
+        build: Option<usize>,
+        /// How many probes it takes if each halves what is left, this one included.
+        about: usize,
+        /// How many are allowed, this one included.
+        most: usize,
+    },
     /// A block is done: all that is known now.
     Weighed(&'a Weight),
-    /// This many blocks of a probe are enough: its build is like the good or the bad one.
+    /// This many blocks of a probe are enough: its build has the level of a neighbour or one of its
+    /// own.
     Settled(u32),
     /// A build cannot be probed.
     Skipped(usize, &'a str),
+    /// Nothing that was measured of a probe counts: it is measured again.
+    Again(&'a str),
+    /// So many blocks or starts of a probe do not count, and why not the last of them.
+    LeftOut(usize, &'a str),
     /// Another way to measure was requested than that with which the search began, which is this.
     KeepsDesign(&'a str),
 }
 
-/// How a search ended.
+/// How a search ended. The steps are in [`SearchEnd`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchOutcome {
-    /// The first bad build.
-    Found(usize),
-    /// It is one of these, first to last, and those between them cannot be probed.
-    FoundAmong(usize, usize),
+    /// Every step is at one build.
+    Found,
+    /// Every step is found, but builds that cannot be probed are in the way of one.
+    FoundAmong,
+    /// Something is known of steps, but not all: what is not.
+    FoundPartly(String),
+    /// The change is spread over many builds: why it is thought to be.
+    Gradual(String),
     /// Why nothing was found.
     Inconclusive(String),
     /// The user stopped it.
@@ -79,13 +96,24 @@ pub enum SearchOutcome {
 pub struct SearchEnd {
     /// How it ended.
     pub outcome: SearchOutcome,
+    /// The steps as far as they are known, in the order of builds; none while good and bad do not
+    /// differ.
+    pub steps: Vec<Step>,
     /// What all probes together say.
     pub weight: Option<Weight>,
     /// Builds that could not be probed.
     pub skipped: Vec<usize>,
 }
 
-/// Probes until the first bad build is found.
+/// If another step is likelier than this when the probes are used up, not all is found.
+const ANOTHER_STEP: f64 = 0.25;
+/// If there are so many steps when the probes are used up, and most of them are at no one build, the
+/// change is gradual.
+const GRADUAL_STEPS: usize = 4;
+/// A probe of which nothing counts is measured again so often; then the machine is hopeless.
+const MOST_REPEATS: usize = 1;
+
+/// Probes until every step is found.
 ///
 /// # Errors
 /// Those of the prober.
@@ -96,28 +124,38 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<SearchEnd, LabEr
         mut skipped,
         most_probes,
     } = start;
+    // Campaigns of which nothing counted, and those of them since the last that did.
+    let (mut lost, mut in_a_row) = (0, 0);
     let (outcome, weight) = loop {
         let weight = weigh(last, &probes);
         if let Some(found) = weight.as_ref().and_then(|weight| found(weight, &skipped)) {
             break (found, weight);
         }
-        if probes.len() >= most_probes {
-            let reason = undecided(weight.as_ref(), probes.len());
-            break (SearchOutcome::Inconclusive(reason), weight);
+        let is_over = probes.len() + lost >= most_probes;
+        let next = next_probe(last, weight.as_ref(), &skipped);
+        let is_stuck = next.is_none() && weight.as_ref().is_some_and(Weight::is_distinct);
+        if is_over || is_stuck {
+            break (undecided(weight.as_ref(), probes.len(), &skipped), weight);
         }
-        let build = next_probe(last, weight.as_ref(), &skipped);
-        prober.notice(SearchNotice::Probes(build));
-        let probed = prober.probe(build, &|blocks| {
-            let mut all = probes.clone();
-            all.push(Probe {
-                build,
-                blocks: blocks.to_vec(),
-            });
+        prober.notice(SearchNotice::Probes {
+            build: next,
+            about: probes_left(last, weight.as_ref(), &skipped),
+            most: most_probes - probes.len() - lost,
+        });
+        let probed = prober.probe(next, &|probe| {
+            let all = [&probes[..], std::slice::from_ref(probe)].concat();
             weigh(last, &all)
         })?;
-        match (probed, build) {
+        match (probed, next) {
             (Probed::Interrupted, _) => break (SearchOutcome::Interrupted, weight),
-            (Probed::Measured(blocks), _) => probes.push(Probe { build, blocks }),
+            (Probed::Measured(probe), _) => {
+                in_a_row = 0;
+                probes.push(probe);
+            }
+            (Probed::Disturbed(reason), _) if in_a_row < MOST_REPEATS => {
+                prober.notice(SearchNotice::Again(&reason));
+                (lost, in_a_row) = (lost + 1, in_a_row + 1);
+            }
             (Probed::Disturbed(reason), _) | (Probed::Skipped(reason), None) => {
                 break (SearchOutcome::Inconclusive(reason), weight);
             }
@@ -127,248 +165,110 @@ pub fn search(start: Search, prober: &mut dyn Prober) -> Result<SearchEnd, LabEr
             }
         }
     };
+    let distinct = weight.as_ref().filter(|weight| weight.is_distinct());
     Ok(SearchEnd {
         outcome,
+        steps: distinct.map_or_else(Vec::new, |weight| weight.bisection.steps(&skipped)),
         weight,
         skipped,
     })
 }
 
-/// The end of the search, when the good and the bad build differ beyond doubt and one build, or
-/// some that lie next to skipped ones, is the first bad one.
+/// The end of the search, if the good and the bad build differ beyond doubt and all steps are
+/// found, or there are too many to find.
 fn found(weight: &Weight, skipped: &[usize]) -> Option<SearchOutcome> {
+    let bisection = &weight.bisection;
     if !weight.is_distinct() {
         return None;
     }
-    let (first, last) = weight.bisection.found_among(skipped)?;
-    Some(if first == last {
-        SearchOutcome::Found(first)
-    } else {
-        SearchOutcome::FoundAmong(first, last)
+    if bisection.is_done(skipped) {
+        return Some(located(&bisection.steps(skipped)));
+    }
+    (bisection.gradual() >= Bisection::ENOUGH).then(|| {
+        SearchOutcome::Gradual(format!(
+            "an even change over all builds has a probability of {:.1} %",
+            100.0 * bisection.gradual()
+        ))
     })
+}
+
+fn located(steps: &[Step]) -> SearchOutcome {
+    match steps.iter().all(|step| step.last == step.before + 1) {
+        true => SearchOutcome::Found,
+        false => SearchOutcome::FoundAmong,
+    }
+}
+
+/// What is there to say of a search before anything is measured: everything is equally likely.
+fn at_first(last: usize) -> Bisection {
+    let bad = Measured {
+        build: last,
+        evidence: Evidence {
+            log_ratio: -1.0,
+            error: 1.0,
+        },
+        campaigns: 1,
+    };
+    Bisection::new(last, &[bad])
 }
 
 fn next_probe(last: usize, weight: Option<&Weight>, skipped: &[usize]) -> Option<usize> {
     match weight {
         Some(weight) => weight.bisection.next_probe(skipped),
-        // At first everything is equally likely, and the middle is asked about.
-        None => {
-            let evidence = plimsoll_stats::Evidence {
-                log_ratio: -1.0,
-                error: 1.0,
-            };
-            plimsoll_stats::Bisection::new(last, evidence).next_probe(skipped)
-        }
+        None => at_first(last).next_probe(skipped),
     }
 }
 
-fn undecided(weight: Option<&Weight>, probes: usize) -> String {
+fn probes_left(last: usize, weight: Option<&Weight>, skipped: &[usize]) -> usize {
+    let left = match weight {
+        Some(weight) => weight.bisection.probes_left(skipped),
+        None => at_first(last).probes_left(skipped),
+    };
+    left.max(1)
+}
+
+/// What is known when there are no more probes, or none that would help.
+fn undecided(weight: Option<&Weight>, probes: usize, skipped: &[usize]) -> SearchOutcome {
     let after = format!(
         "after {probes} {}",
         if probes == 1 { "probe" } else { "probes" }
     );
-    match weight {
-        None => format!("no block was measured {after}"),
-        Some(weight) if !weight.is_distinct() => format!(
+    let Some(weight) = weight else {
+        return SearchOutcome::Inconclusive(format!("no block was measured {after}"));
+    };
+    if !weight.is_distinct() {
+        return SearchOutcome::Inconclusive(format!(
             "the bad build runs at {:.3} of the good one, and {} blocks do not show that they \
             differ; name builds that differ more, or allow more with --probes or --blocks",
             weight.bad.log_ratio.exp(),
             weight.blocks
-        ),
-        Some(_) => format!(
-            "no build is the first bad one with a probability of 95 % {after}; allow more with --probes, and go on \
-            with --resume"
-        ),
+        ));
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use plimsoll_core::seed::Draw;
-
-    use super::*;
-
-    /// An engine with a given speed: a machine that drifts, starts that scatter, and
-    /// builds that crash.
-    struct Scripted {
-        draw: Draw,
-        last: usize,
-        first_bad: usize,
-        effect: f64,
-        crashing: Vec<usize>,
-        probed: Vec<usize>,
-        blocks_so_far: usize,
-        weights: usize,
+    let bisection = &weight.bisection;
+    let steps = bisection.steps(skipped);
+    let open = steps.iter().filter(|step| !step.is_located).count();
+    let more = "allow more with --probes, and go on with --resume";
+    if open == 0 && !bisection.has_level_seen_once(&steps) && bisection.rest(&steps) < ANOTHER_STEP
+    {
+        return located(&steps);
     }
-
-    impl Scripted {
-        fn new(seed: u64, last: usize, effect: f64) -> Self {
-            let mut draw = Draw::new(seed, &["bisect"]);
-            let first_bad = 1 + draw.below(last as u64) as usize;
-            Self {
-                draw,
-                last,
-                first_bad,
-                effect,
-                crashing: Vec::new(),
-                probed: Vec::new(),
-                blocks_so_far: 0,
-                weights: 0,
-            }
-        }
-
-        /// Twelve uniforms: nearly normal, of deviation 1.
-        fn normal(&mut self) -> f64 {
-            (0..12)
-                .map(|_| self.draw.below(1 << 30) as f64 / f64::from(1 << 30))
-                .sum::<f64>()
-                - 6.0
-        }
-
-        fn rate(&mut self, build: usize) -> f64 {
-            let drift = -0.002 * self.blocks_so_far as f64;
-            8.0 + drift
-                + if build >= self.first_bad {
-                    self.effect
-                } else {
-                    0.0
-                }
-                + 0.015 * self.normal()
-        }
+    if open == 0 {
+        return SearchOutcome::FoundPartly(format!(
+            "there may be another step, or one of these is none, {after}; {more}"
+        ));
     }
-
-    impl Prober for Scripted {
-        fn probe(&mut self, build: Option<usize>, weigh: &Weigh<'_>) -> Result<Probed, LabError> {
-            self.probed.extend(build);
-            if let Some(build) = build.filter(|build| self.crashing.contains(build)) {
-                return Ok(Probed::Skipped(format!("build {build} crashed")));
-            }
-            let mut blocks = Vec::new();
-            for _ in 0..4 {
-                self.blocks_so_far += 1;
-                let (good, control, bad) = (self.rate(0), self.rate(0), self.rate(self.last));
-                let probe = build.map(|build| self.rate(build));
-                blocks.push(Block {
-                    good,
-                    control: Some(control),
-                    bad: Some(bad),
-                    probe,
-                    noise: 0.0,
-                });
-                self.weights += usize::from(weigh(&blocks).is_some());
-            }
-            Ok(Probed::Measured(blocks))
-        }
-
-        fn notice(&mut self, notice: SearchNotice<'_>) {
-            if let SearchNotice::Skipped(build, reason) = notice {
-                assert_eq!(reason, format!("build {build} crashed"));
-            }
-        }
+    if steps.len() >= GRADUAL_STEPS && 2 * open > steps.len() {
+        return SearchOutcome::Gradual(format!(
+            "there are at least {} steps, and {open} of them are at no one build {after}",
+            steps.len()
+        ));
     }
-
-    fn run(engine: &mut Scripted) -> SearchOutcome {
-        let start = Search {
-            last: engine.last,
-            most_probes: 40,
-            ..Search::default()
-        };
-        search(start, engine).unwrap().outcome
+    if steps.len() == 1 {
+        return SearchOutcome::Inconclusive(format!(
+            "no build is the first bad one with a probability of 95 % {after}; {more}"
+        ));
     }
-
-    #[test]
-    fn an_injected_slow_build_is_found_by_every_seed() {
-        for seed in 0..20 {
-            // Six releases, five candidates, and a slow one somewhere.
-            let mut engine = Scripted::new(seed, 5, -0.12);
-            let outcome = run(&mut engine);
-            assert_eq!(
-                outcome,
-                SearchOutcome::Found(engine.first_bad),
-                "seed {seed}, probed {:?}",
-                engine.probed
-            );
-            assert_eq!(
-                engine.weights,
-                4 * engine.probed.len(),
-                "there is a posterior after each block"
-            );
-            assert!(engine.probed.len() <= 6, "seed {seed}: {:?}", engine.probed);
-        }
-    }
-
-    #[test]
-    fn builds_that_crash_are_passed_over_and_reported() {
-        for seed in 0..20 {
-            let mut engine = Scripted::new(seed, 16, -0.15);
-            engine.crashing = vec![engine.first_bad]
-                .into_iter()
-                .filter(|build| *build < 16)
-                .collect();
-            let is_skipped = !engine.crashing.is_empty();
-            let outcome = run(&mut engine);
-            let expected = if is_skipped {
-                SearchOutcome::FoundAmong(engine.first_bad, engine.first_bad + 1)
-            } else {
-                SearchOutcome::Found(engine.first_bad)
-            };
-            assert_eq!(outcome, expected, "seed {seed}");
-            let crashes = engine
-                .probed
-                .iter()
-                .filter(|build| engine.crashing.contains(build))
-                .count();
-            assert!(
-                crashes <= 1,
-                "a build that crashed is not probed again: {:?}",
-                engine.probed
-            );
-        }
-    }
-
-    #[test]
-    fn builds_that_do_not_differ_are_not_searched_for_ever() {
-        let mut engine = Scripted::new(3, 8, 0.0);
-        engine.effect = 0.0;
-        let outcome = run(&mut engine);
-        assert!(
-            matches!(&outcome, SearchOutcome::Inconclusive(reason) if reason.contains("do not show that \
-                they differ")),
-            "{outcome:?}"
-        );
-    }
-
-    #[test]
-    fn neighbours_are_compared_without_a_probe() {
-        let mut engine = Scripted::new(1, 1, -0.2);
-        assert_eq!(run(&mut engine), SearchOutcome::Found(1));
-        assert!(engine.probed.is_empty());
-    }
-
-    #[test]
-    fn what_was_measured_before_is_not_measured_again() {
-        let mut engine = Scripted::new(5, 32, -0.12);
-        let mut known = Vec::new();
-        for build in [16, 8, 24] {
-            if let Probed::Measured(blocks) = engine.probe(Some(build), &|_| None).unwrap() {
-                known.push(Probe {
-                    build: Some(build),
-                    blocks,
-                });
-            }
-        }
-        engine.probed.clear();
-        let start = Search {
-            last: 32,
-            known,
-            most_probes: 40,
-            ..Search::default()
-        };
-        let SearchEnd {
-            outcome, weight, ..
-        } = search(start, &mut engine).unwrap();
-        assert_eq!(outcome, SearchOutcome::Found(engine.first_bad));
-        assert_ne!(engine.probed.first(), Some(&16), "the middle is known");
-        assert_eq!(weight.unwrap().probes.len(), 3 + engine.probed.len());
-    }
+    SearchOutcome::FoundPartly(format!(
+        "not every step is at one build with a probability of 95 % {after}; {more}"
+    ))
 }

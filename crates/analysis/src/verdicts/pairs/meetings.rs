@@ -25,7 +25,7 @@ pub(crate) struct Meetings<'b, 'a> {
 struct Meeting<'b, 'a> {
     block: u32,
     other: &'b Run<'a>,
-    /// The base; by slices its second instance, too, where that ran.
+    /// The base, and its second instance where that is asked for and ran.
     bases: Vec<&'b Run<'a>>,
     /// By slices, as `other` and `bases`.
     turns: Vec<Turn>,
@@ -33,8 +33,8 @@ struct Meeting<'b, 'a> {
 }
 
 impl<'b, 'a> Meetings<'b, 'a> {
-    /// By slices a cell is compared with the mean of the base's instances: with two of them a
-    /// start's ratio varies by 1.5 times the variance of one candidate, not twice.
+    /// A cell is compared with the mean of the base's instances: with two of them a ratio varies by
+    /// 1.5 times the variance of one candidate, not twice.
     pub fn of(
         basis: Basis,
         bases: &[&'b CellRuns<'a>],
@@ -57,15 +57,13 @@ impl<'b, 'a> Meetings<'b, 'a> {
             }
             let (of_base, of_other) = pair;
             let mut of_bases = vec![of_base];
-            if basis == Basis::Slices {
-                of_bases.extend(again.iter().filter_map(|again| {
-                    let is_beside = |run: &&Run<'_>| {
-                        let is_sound = run.status.is_finished() && !run.is_void;
-                        run.block == of_base.block && is_sound
-                    };
-                    again.used(step).find(is_beside)
-                }));
-            }
+            of_bases.extend(again.iter().filter_map(|again| {
+                let is_beside = |run: &&Run<'_>| {
+                    let is_sound = run.status.is_finished() && !run.is_void;
+                    run.block == of_base.block && is_sound
+                };
+                again.used(step).find(is_beside)
+            }));
             meetings.add(of_bases, of_other, step);
         }
         meetings
@@ -94,7 +92,7 @@ impl<'b, 'a> Meetings<'b, 'a> {
     pub fn pairs(&self, judged: &Judged) -> Pairs {
         let mut pairs = Pairs {
             left_out: self.left_out,
-            done: self.left_out + self.all.len(),
+            done: self.done(),
             seconds: self.seconds,
             ..Pairs::default()
         };
@@ -109,12 +107,15 @@ impl<'b, 'a> Meetings<'b, 'a> {
             if self.basis == Basis::Slices {
                 pairs.starts.extend(meeting.start(judged));
             } else {
-                let other = judged.log_value(meeting.other);
-                let ratio = other.zip(judged.log_value(meeting.bases[0]));
-                pairs.blocks.extend(ratio.map(|(other, base)| other - base));
+                pairs.blocks.extend(meeting.of_step(judged));
             }
         }
         pairs
+    }
+
+    /// Blocks or starts that have run on both sides, those left out included.
+    pub fn done(&self) -> usize {
+        self.left_out + self.all.len()
     }
 
     /// Turns without a single operation, of all turns of the cell and the base, as a share.
@@ -185,12 +186,14 @@ impl Meeting<'_, '_> {
             Source::Rate => of_turns(true),
             Source::Cpu => of_turns(false),
             Source::Stalls => of_turns(true)?.stalls(),
-            Source::Step => {
-                let log = |run: &Run<'_>| judged.log_value(run);
-                let bases: Option<Vec<f64>> = self.bases.iter().map(|run| log(run)).collect();
-                let ratio = log(self.other)? - mean(&bases?);
-                Some(StartPairs::plain(self.block, ratio))
-            }
+            Source::Step => Some(StartPairs::plain(self.block, self.of_step(judged)?)),
         }
+    }
+
+    /// The log ratio of the whole step's number with the mean of the bases.
+    fn of_step(&self, judged: &Judged) -> Option<f64> {
+        let bases = self.bases.iter();
+        let bases: Option<Vec<f64>> = bases.map(|run| judged.log_value(run)).collect();
+        Some(judged.log_value(self.other)? - mean(&bases?))
     }
 }
