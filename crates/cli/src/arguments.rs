@@ -272,6 +272,10 @@ pub struct Confirm {
     /// [default with --time: 5]
     #[arg(long, value_name = "N")]
     pub starts: Option<u32>,
+    /// How often to load the data of each cell; starts or blocks take one load after the other. With
+    /// a budget a second load is left out if the first one took a sixth of it
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=9))]
+    pub loads: u32,
     /// CPUs for clients and for servers, such as 0/1-3, or `none`
     /// [default: disjoint sets for slices of servers, else none]
     #[arg(long, value_name = "C/S")]

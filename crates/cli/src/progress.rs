@@ -168,10 +168,13 @@ impl Observer for Console {
                 trial.number,
                 attempt_note(attempt)
             )),
-            Notice::StateStart { cell } => self.line(&format!(
-                "\x1b[1m{}\x1b[0m: making the data that trials begin with",
-                cell.label
-            )),
+            Notice::StateStart { cell, load } => {
+                let again = if load > 1 { ", once more" } else { "" };
+                self.line(&format!(
+                    "\x1b[1m{}\x1b[0m: making the data that trials begin with{again}",
+                    cell.label
+                ));
+            }
             Notice::ProfileStart { cell } => self.line(&format!(
                 "\x1b[1m{}\x1b[0m: profiling its server",
                 cell.label

@@ -8,6 +8,7 @@ use plimsoll_store::seal;
 
 use crate::confirm::StopRule;
 use crate::error::LabError;
+use crate::message::TrialOrder;
 use crate::states::States;
 use crate::trial_process::{Runner, remove_data, write_trial_failed};
 
@@ -40,12 +41,16 @@ impl CampaignRun<'_, '_> {
         dir: &Path,
     ) -> Result<Result<(), String>, LabError> {
         let data_dir = self.trial_data_dir(scheduled, attempt);
+        let load = self.states.load_of(scheduled.block);
         let restored = self
             .states
-            .restore(scheduled.cell, &data_dir, self.observer)?;
+            .restore(scheduled.cell, load, &data_dir, self.observer)?;
         let end =
             match restored.and_then(|()| self.runner.order(scheduled, attempt, dir, &data_dir)) {
-                Ok(order) => self.runner.run(&order, self.observer)?,
+                Ok(order) => {
+                    let order = TrialOrder { load, ..order };
+                    self.runner.run(&order, self.observer)?
+                }
                 Err(reason) => {
                     write_trial_failed(dir, &reason, self.is_stopped())?;
                     seal(dir)?;

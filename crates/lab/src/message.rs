@@ -50,6 +50,9 @@ pub(crate) struct TrialOrder {
     /// How long the server is profiled in each step; none in trials that measure.
     #[serde(default)]
     pub profile_ns: Option<u64>,
+    /// Which of the loads of its cell's data it begins with, from 1; none if there is one only.
+    #[serde(default)]
+    pub load: Option<u32>,
     /// The trial's folder in the store.
     pub dir: PathBuf,
     pub data_dir: PathBuf,

@@ -27,7 +27,7 @@ pub enum Notice<'a> {
         reason: &'a str,
     },
     /// Data is made that trials begin with.
-    StateStart { cell: &'a Cell },
+    StateStart { cell: &'a Cell, load: u32 },
     /// A candidate's server is profiled.
     ProfileStart { cell: &'a Cell },
     /// All servers of a start are about to come up.

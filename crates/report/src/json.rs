@@ -223,6 +223,7 @@ fn estimate_json(estimate: &Estimate) -> Value {
 fn of_start_json(start: &OfStart) -> Value {
     json!({
         "start": start.start,
+        "load": start.load,
         "ratio": start.ratio,
         "standard_error": start.error,
         "typical": start.typical,

@@ -352,6 +352,7 @@ fn the_design_of_a_confirm_campaign_is_read_back() {
         turn_ns_read: 20_000_000,
         turn_ns_write: 50_000_000,
         time_ns: 60_000_000_000,
+        loads: None,
         before: vec![
             Vec::new(),
             header("20260101T000000Z-a").plan.cells[0].workload.steps()[..1].to_vec(),

@@ -221,6 +221,7 @@ fn means(tests: &[Ratios]) -> Vec<(u32, StartRatio)> {
         let mean = StartRatio {
             ratio: mean(&ratios),
             within: squares.map(|squares| squares.sqrt() / of.len() as f64),
+            load: of.first().map_or(1, |of| of.load),
         };
         (start, mean)
     };

@@ -22,6 +22,7 @@ pub(crate) fn ratios(finding: &Finding, cells: &[CellRuns<'_>]) -> Ratios {
                     let ratio = StartRatio {
                         ratio: of.ratio.ln(),
                         within: of.error,
+                        load: of.load,
                     };
                     (of.start, ratio)
                 })
@@ -42,6 +43,7 @@ pub(crate) fn ratios(finding: &Finding, cells: &[CellRuns<'_>]) -> Ratios {
                         StartRatio {
                             ratio,
                             within: None,
+                            load: 1,
                         },
                     ))
                 })

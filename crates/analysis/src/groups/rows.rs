@@ -284,7 +284,12 @@ fn per_start(
             .collect();
         let (at_zero, slope) = parts.line(&changes);
         let within = errors.map(|errors| parts.errors(&errors));
-        let of = |ratio, within| StartRatio { ratio, within };
+        let load = sizes.first().map_or(1, |size| size.ratios[start].load);
+        let of = |ratio, within| StartRatio {
+            ratio,
+            within,
+            load,
+        };
         (
             of(at_zero, within.map(|within| within.0)),
             of(slope, within.map(|within| within.1)),
@@ -346,7 +351,14 @@ mod tests {
                 let of_base = sd * stream.normal();
                 let ratio = (cell / base).ln() + sd * stream.normal() - of_base;
                 let within = (sd > 0.0).then_some(WITHIN_SD);
-                ratios.insert(start, StartRatio { ratio, within });
+                ratios.insert(
+                    start,
+                    StartRatio {
+                        ratio,
+                        within,
+                        load: 1,
+                    },
+                );
                 base_us.insert(start, base * of_base.exp());
             }
             Size {

@@ -45,7 +45,14 @@ fn campaign(effects: &[f64], stream: &mut Stream) -> Vec<Group> {
             for test in (0..all).filter(|test| start <= 3 || test % 4 > 0) {
                 let ratio = effects[test] + cell[test] - (base[test] + again[test]) / 2.0;
                 let within = Some(WITHIN_SD * 1.5f64.sqrt());
-                of_cell[test].insert(start, StartRatio { ratio, within });
+                of_cell[test].insert(
+                    start,
+                    StartRatio {
+                        ratio,
+                        within,
+                        load: 1,
+                    },
+                );
             }
         }
     }
@@ -151,6 +158,7 @@ fn groups_like_the_base_are_rarely_called() {
 fn tests_without_a_common_start_have_no_number() {
     let of = |starts: [u32; 3]| -> Ratios {
         let ratio = StartRatio {
+            load: 1,
             ratio: -0.1,
             within: Some(0.001),
         };

@@ -211,6 +211,8 @@ impl Finding {
 pub struct OfStart {
     /// Its number, from 1.
     pub start: u32,
+    /// Which load of the data it began with; 1 if there is one only.
+    pub load: u32,
     /// New / base over the whole start.
     pub ratio: f64,
     /// The standard error of its logarithm, from within the start.

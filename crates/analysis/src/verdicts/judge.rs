@@ -357,6 +357,7 @@ fn looks(header: &CampaignHeader, alpha: f64) -> Looks {
 fn of_start(start: &StartPairs) -> OfStart {
     OfStart {
         start: start.start,
+        load: start.load,
         ratio: start.whole.exp(),
         error: start.ratio().within,
         typical: start.typical().map(f64::exp),

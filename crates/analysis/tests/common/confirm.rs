@@ -50,6 +50,7 @@ pub fn design(design: Design, times: u32) -> Confirm {
         turn_ns_read: 20_000_000,
         turn_ns_write: 50_000_000,
         time_ns: 30 * SECOND_NS,
+        loads: None,
         before: Vec::new(),
         placement: None,
         delta: 0.03,

@@ -151,6 +151,7 @@ impl Campaign {
             methodology_version: 1,
             pid: 4242,
             pid_start_ticks: 99,
+            load: None,
             boot_id: "00000000-0000-4000-8000-000000000000".to_owned(),
         };
         events.append(&Event::TrialStart(start)).unwrap();

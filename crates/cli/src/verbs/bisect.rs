@@ -186,6 +186,7 @@ fn choice(arguments: &Bisect, step: &str) -> Result<ConfirmChoice, Failure> {
         time_ns,
         starts: arguments.slices,
         budget: None,
+        loads: None,
         placement: PlacementChoice::Auto,
         profile_ns: None,
     })

@@ -176,6 +176,7 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
             reads: arguments.reads,
             writes: arguments.writes,
         }),
+        loads: Some(arguments.loads),
         placement,
         profile_ns: arguments
             .perf

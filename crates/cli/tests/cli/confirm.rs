@@ -456,6 +456,7 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
     let screen = store.find(None).unwrap();
     let choice = ConfirmChoice {
         budget: None,
+        loads: None,
         steps: vec!["point-query".to_owned()],
         is_all: false,
         cells: Vec::new(),

@@ -90,7 +90,7 @@ fn profile(
         block: 0,
         cell,
     };
-    let restored = run.states.restore(cell, &data_dir, run.observer)?;
+    let restored = run.states.restore(cell, None, &data_dir, run.observer)?;
     let ended = match restored.and_then(|()| runner.order(&scheduled, attempt, &dir, &data_dir)) {
         Err(reason) => Err(reason),
         Ok(mut order) => {

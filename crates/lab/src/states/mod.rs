@@ -3,6 +3,7 @@
 
 mod copy;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -19,12 +20,15 @@ use crate::trial_process::{Runner, make_dir, make_new_dir};
 /// Where the trials that make data keep their logs, in the campaign's folder.
 pub(crate) const STATES_FOLDER: &str = "states";
 
+/// Making data takes no more than this part of a budget before a second load of it is left out.
+const LOADS_SHARE: u32 = 6;
+
 /// The data states of a campaign.
 pub(crate) struct States<'a> {
     runner: &'a Runner<'a>,
     folder: PathBuf,
-    /// By cell: its data, or why there is none. The control has the base's.
-    made: Vec<Option<Result<PathBuf, String>>>,
+    /// By cell and load: its data, or why there is none.
+    made: BTreeMap<(usize, u32), Result<PathBuf, String>>,
     /// How long making them took.
     making: Duration,
 }
@@ -32,18 +36,10 @@ pub(crate) struct States<'a> {
 impl<'a> States<'a> {
     /// Nothing is made before it is needed.
     pub fn new(runner: &'a Runner<'a>, campaign_data: &Path) -> Self {
-        let made = runner
-            .campaign
-            .header
-            .plan
-            .cells
-            .iter()
-            .map(|_| None)
-            .collect();
         Self {
             runner,
             folder: campaign_data.to_owned(),
-            made,
+            made: BTreeMap::new(),
             making: Duration::ZERO,
         }
     }
@@ -53,11 +49,30 @@ impl<'a> States<'a> {
         self.making
     }
 
+    /// Which load of its data a trial of this block or start begins with, from 1; none if there is
+    /// one only. More than one takes a sixth of a budget at most: else all begin with the first.
+    pub fn load_of(&self, block: u32) -> Option<u32> {
+        let confirm = self.runner.campaign.header.confirm.as_ref()?;
+        let loads = confirm.loads.filter(|loads| *loads > 1)?;
+        let budget = confirm.budget.as_ref();
+        let has_time = budget.is_none_or(|budget| {
+            let limit = Duration::from_nanos(budget.time_ns) / LOADS_SHARE;
+            self.making < limit
+        });
+        let load = block.saturating_sub(1) % loads + 1;
+        Some(if has_time || self.has(load) { load } else { 1 })
+    }
+
+    fn has(&self, load: u32) -> bool {
+        self.made.keys().any(|(_, made)| *made == load)
+    }
+
     /// Puts a copy of the cell's data into a directory; nothing where trials begin without data.
-    /// The inner error says why it cannot be had.
+    /// `load` is the one of [`States::load_of`]. The inner error says why it cannot be had.
     pub fn restore(
         &mut self,
         cell: usize,
+        load: Option<u32>,
         into: &Path,
         observer: &mut dyn Observer,
     ) -> Result<Result<(), String>, LabError> {
@@ -68,17 +83,19 @@ impl<'a> States<'a> {
             return Ok(Ok(()));
         }
         let own = &self.runner.cell(cell).label;
-        let owner = if *own == confirm.control {
+        let owner = if *own == confirm.control && confirm.loads.is_none() {
             self.position(&confirm.base)
         } else {
             cell
         };
-        if self.made[owner].is_none() {
+        let load = load.unwrap_or(1);
+        if !self.made.contains_key(&(owner, load)) {
             let begin = Instant::now();
-            self.made[owner] = Some(self.make(owner, observer)?);
+            let made = self.make(owner, load, observer)?;
+            self.made.insert((owner, load), made);
             self.making += begin.elapsed();
         }
-        let state = match &self.made[owner] {
+        let state = match self.made.get(&(owner, load)) {
             Some(Ok(state)) => state,
             Some(Err(reason)) => return Ok(Err(reason.clone())),
             None => return Ok(Ok(())),
@@ -120,18 +137,24 @@ impl<'a> States<'a> {
     fn make(
         &self,
         cell: usize,
+        load: u32,
         observer: &mut dyn Observer,
     ) -> Result<Result<PathBuf, String>, LabError> {
         observer.notice(Notice::StateStart {
             cell: self.runner.cell(cell),
+            load,
         });
-        let state = self.folder.join(format!("state-{cell}"));
+        let name = match load {
+            1 => cell.to_string(),
+            more => format!("{cell}-load{more}"),
+        };
+        let state = self.folder.join(format!("state-{name}"));
         let logs = self.runner.campaign.path.join(STATES_FOLDER);
         // A resumed campaign makes its data again, and keeps what was reported before.
         let attempt = (1..)
-            .find(|attempt| !logs.join(format!("{cell}-a{attempt}")).exists())
+            .find(|attempt| !logs.join(format!("{name}-a{attempt}")).exists())
             .unwrap_or(1);
-        let dir = logs.join(format!("{cell}-a{attempt}"));
+        let dir = logs.join(format!("{name}-a{attempt}"));
         make_new_dir(&dir)?;
         let scheduled = ScheduledTrial {
             number: 0,

@@ -177,6 +177,7 @@ fn begin(
         pid,
         pid_start_ticks: process_start_ticks(pid).unwrap_or(0),
         boot_id: boot_id().unwrap_or_default(),
+        load: order.load,
     }))?;
     events.sync()?;
     let mut environment = capture_environment(Proc::new(), &order.data_dir);

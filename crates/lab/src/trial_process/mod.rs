@@ -97,6 +97,7 @@ impl Runner<'_> {
             has_turns: confirm.is_some_and(|confirm| confirm.design == Design::Slices),
             has_canary: confirm.is_some_and(|confirm| confirm.design == Design::Blocks),
             profile_ns: None,
+            load: None,
             dir: dir.to_owned(),
             data_dir: data_dir.to_owned(),
             parent_pid: std::process::id(),

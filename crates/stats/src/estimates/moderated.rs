@@ -66,6 +66,21 @@ pub fn variance_prior(of_class: &[KnownVariance]) -> Option<VariancePrior> {
 }
 
 impl KnownVariance {
+    /// The sum of two variances that do not depend on each other, with its degrees of freedom after
+    /// Satterthwaite (1946).
+    pub fn plus(self, other: Self) -> Self {
+        let sum = self.variance + other.variance;
+        let part = |of: Self| of.variance * of.variance / of.degrees;
+        let parts = part(self) + part(other);
+        Self {
+            variance: sum,
+            degrees: match parts > 0.0 {
+                true => sum * sum / parts,
+                false => self.degrees,
+            },
+        }
+    }
+
     /// The variance in other units, known as well.
     pub fn times(self, scale: f64) -> Self {
         Self {

@@ -1,5 +1,7 @@
 //! A ratio over starts of the servers, each of which counts once.
 
+use std::collections::BTreeMap;
+
 use crate::estimates::estimate::Interval;
 use crate::estimates::moderated::{KnownVariance, VariancePrior, variance_prior};
 use crate::numbers::distribution::{student_quantile, student_two_sided};
@@ -12,6 +14,8 @@ pub struct StartRatio {
     pub ratio: f64,
     /// Its standard error from within the start; `None` where the start is too short for one.
     pub within: Option<f64>,
+    /// Which load of the data it began with; any number if there is one only.
+    pub load: u32,
 }
 
 /// An estimate over starts.
@@ -42,13 +46,20 @@ impl OverStarts {
 /// How far the starts of one comparison lie apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StartsVariance {
-    /// The variance of what starts say.
+    /// The variance of what starts with one load say, pooled over loads.
     pub between: KnownVariance,
     /// The mean of the squared errors from within the starts; 0 where those are not known.
     pub within: f64,
+    /// What the variance between loads is estimated as, less than 0 by chance; `None` with one load.
+    pub loads: Option<f64>,
 }
 
 impl StartsVariance {
+    /// With `n_l` starts of load `l` out of `S` starts and `L` loads: `between` is the mean square
+    /// within loads, with `S - L` degrees of freedom, and `loads` is `(MS_L - MS) / n`, `n = (S -
+    /// sum(n_l^2) / S) / (L - 1)`, of the mean squares between and within loads (one-way analysis
+    /// of variance). If no load has two starts, loads are not told apart.
+    ///
     /// `None` for fewer than two starts.
     pub fn of(starts: &[StartRatio]) -> Option<Self> {
         let ratios: Vec<f64> = starts.iter().map(|start| start.ratio).collect();
@@ -57,12 +68,44 @@ impl StartsVariance {
             .map(|start| start.within.map(|within| within * within))
             .collect();
         let within = squares.map_or(0.0, |squares| mean(&squares));
-        (starts.len() >= 2).then(|| Self {
+        if starts.len() < 2 {
+            return None;
+        }
+        let groups = by_load(starts);
+        let degrees = starts.len() - groups.len();
+        if groups.len() < 2 || degrees == 0 {
+            return Some(Self {
+                between: KnownVariance {
+                    variance: variance(&ratios),
+                    degrees: ratios.len() as f64 - 1.0,
+                },
+                within,
+                loads: None,
+            });
+        }
+        let all = starts.len() as f64;
+        let centre = mean(&ratios);
+        let count = |group: &Vec<f64>| group.len() as f64;
+        let inside: f64 = groups
+            .iter()
+            .filter(|group| group.len() > 1)
+            .map(|group| variance(group) * (count(group) - 1.0))
+            .sum();
+        let outside: f64 = groups
+            .iter()
+            .map(|group| count(group) * (mean(group) - centre).powi(2))
+            .sum();
+        let apart = groups.len() as f64 - 1.0;
+        let squares: f64 = groups.iter().map(|group| count(group).powi(2)).sum();
+        let per_load = (all - squares / all) / apart;
+        let inside = inside / degrees as f64;
+        Some(Self {
             between: KnownVariance {
-                variance: variance(&ratios),
-                degrees: ratios.len() as f64 - 1.0,
+                variance: inside,
+                degrees: degrees as f64,
             },
             within,
+            loads: Some((outside / apart - inside) / per_load),
         })
     }
 
@@ -73,6 +116,24 @@ impl StartsVariance {
             ..self.between
         }
     }
+
+    /// The same where a ratio varies `scale` times as much.
+    pub fn times(self, scale: f64) -> Self {
+        Self {
+            between: self.between.times(scale),
+            within: scale * self.within,
+            loads: self.loads.map(|loads| scale * loads),
+        }
+    }
+}
+
+/// The ratios of each load.
+fn by_load(starts: &[StartRatio]) -> Vec<Vec<f64>> {
+    let mut groups: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for start in starts {
+        groups.entry(start.load).or_default().push(start.ratio);
+    }
+    groups.into_values().collect()
 }
 
 /// What a class of comparisons knows of how far starts lie apart.
@@ -85,14 +146,18 @@ impl StartsVariance {
 pub struct StartsPrior {
     /// `tau^2`.
     pub common: f64,
-    /// Of the variances in units of what is expected.
-    pub of_expected: VariancePrior,
+    /// Of the variances in units of what is expected; `None` with too few comparisons.
+    pub of_expected: Option<VariancePrior>,
+    /// The variance between loads of the data, and the degrees of freedom that it is known with; 0
+    /// with one load.
+    pub of_loads: KnownVariance,
 }
 
 impl StartsPrior {
     /// `tau^2` is the median of the variances between starts, each divided by the median of
-    /// `chi^2(d) / d`, less the median of those within, and at least 0. `None` for too few
-    /// comparisons, see [`variance_prior`].
+    /// `chi^2(d) / d`, less the median of those within, and at least 0. The variance between loads
+    /// is the mean over comparisons and at least 0; each of two loads gives it half a degree of
+    /// freedom, because comparisons have the base in common. `None` without comparisons.
     pub fn of_class(class: &[StartsVariance]) -> Option<Self> {
         let between = class.iter().map(|of| {
             // Wilson & Hilferty 1931.
@@ -107,9 +172,17 @@ impl StartsPrior {
             .filter(|of| common + of.within > 0.0)
             .map(|of| of.between.times(1.0 / (common + of.within)))
             .collect();
+        let loads: Vec<f64> = class.iter().filter_map(|of| of.loads).collect();
         Some(Self {
             common,
-            of_expected: variance_prior(&in_expected)?,
+            of_expected: variance_prior(&in_expected),
+            of_loads: KnownVariance {
+                variance: match loads.is_empty() {
+                    true => 0.0,
+                    false => mean(&loads).max(0.0),
+                },
+                degrees: (loads.len() as f64 / 2.0).max(1.0),
+            },
         })
     }
 
@@ -117,19 +190,28 @@ impl StartsPrior {
     pub fn with_common_times(self, scale: f64) -> Self {
         Self {
             common: scale * self.common,
+            of_loads: self.of_loads.times(scale),
             ..self
         }
     }
 
     fn moderated(&self, of: StartsVariance) -> KnownVariance {
         let expected = self.common + of.within;
-        if expected <= 0.0 {
-            return of.between;
-        }
+        let Some(prior) = self.of_expected.filter(|_| expected > 0.0) else {
+            return of.floored();
+        };
         let in_expected = of.between.times(1.0 / expected);
-        in_expected
-            .moderated(Some(self.of_expected))
-            .times(expected)
+        in_expected.moderated(Some(prior)).times(expected)
+    }
+
+    /// The squared error that loads add to the mean of these starts: `v sum((n_l / S)^2)`.
+    fn of_mean(&self, starts: &[StartRatio]) -> KnownVariance {
+        let all = starts.len() as f64;
+        let groups = by_load(starts);
+        let shares = groups
+            .iter()
+            .map(|group| (group.len() as f64 / all).powi(2));
+        self.of_loads.times(shares.sum())
     }
 }
 
@@ -140,6 +222,8 @@ impl StartsPrior {
 /// degrees of freedom; without a prior `v` is at least the variance within. The spread of the ratios holds both variances, between starts and within
 /// them, so neither has to be known, and a longer start never hides that starts differ (Kalibera &
 /// Jones 2013).
+///
+/// If the data was loaded more than once, what loads differ by adds to the error.
 ///
 /// With one start the error is its own, with as many degrees of freedom as `batches` less one, and
 /// holds for that start alone. `None` without either.
@@ -160,7 +244,10 @@ pub fn over_starts(
             prior.map_or_else(|| of.floored(), |prior| prior.moderated(of))
         }
     };
-    let error = (known.variance / starts.len() as f64).sqrt();
+    let of_starts = known.times(1.0 / starts.len() as f64);
+    let of_loads = prior.map(|prior| prior.of_mean(starts));
+    let known = of_loads.map_or(of_starts, |of_loads| of_starts.plus(of_loads));
+    let error = known.variance.sqrt();
     let p = match (error > 0.0, estimate == 0.0) {
         (true, _) => student_two_sided(estimate / error, known.degrees),
         (false, is_zero) => f64::from(u8::from(is_zero)),
@@ -184,6 +271,7 @@ mod tests {
             .map(|&ratio| StartRatio {
                 ratio,
                 within: Some(within),
+                load: 1,
             })
             .collect()
     }
@@ -211,6 +299,7 @@ mod tests {
         let short = StartRatio {
             ratio: 0.1,
             within: None,
+            load: 1,
         };
         assert_eq!(over_starts(&[short], None, 0), None);
         assert!(over_starts(&[short, short], None, 0).is_some());
@@ -227,6 +316,7 @@ mod tests {
             let start = |_| StartRatio {
                 ratio: within.hypot(0.005) * stream.normal(),
                 within: Some(within),
+                load: 1,
             };
             (0..5).map(start).collect()
         };

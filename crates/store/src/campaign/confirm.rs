@@ -36,6 +36,11 @@ pub struct Confirm {
     /// is kept and copied.
     #[serde(default)]
     pub before: Vec<Vec<Step>>,
+    /// How often the data of each cell is made; blocks or starts take one after the other. The
+    /// control has data of its own. None in campaigns before methodology version 9, and in those
+    /// of a search: once, and the control has the base's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loads: Option<u32>,
     /// Which CPUs clients and servers have; none when nothing is pinned.
     pub placement: Option<Placement>,
     /// The equivalence margin as a share: 0.03 is within 3 %.

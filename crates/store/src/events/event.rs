@@ -58,6 +58,9 @@ pub struct TrialStart {
     pub pid_start_ticks: u64,
     /// The machine's boot id, without which the ticks mean nothing.
     pub boot_id: String,
+    /// Which of the loads of its cell's data it begins with, from 1; none if there is one only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<u32>,
 }
 
 /// See [`Event::ServerReady`].

@@ -21,6 +21,7 @@ use crate::events::event::{
 pub(crate) fn one_of_each() -> Vec<Event> {
     vec![
         Event::TrialStart(TrialStart {
+            load: Some(2),
             trial: 1,
             attempt: 1,
             cell: "sqlite.wal_full".into(),
@@ -266,6 +267,7 @@ fn trial_start() -> impl Strategy<Value = Event> {
         let [trial, attempt, block, methodology_version, pid] = small;
         let [seed, pid_start_ticks] = large;
         Event::TrialStart(TrialStart {
+            load: None,
             trial,
             attempt,
             cell,

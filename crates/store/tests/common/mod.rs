@@ -70,6 +70,7 @@ pub fn trial_start(trial: u32, attempt: u32) -> Event {
         methodology_version: METHODOLOGY_VERSION,
         pid: std::process::id(),
         pid_start_ticks: 1,
+        load: None,
         boot_id: "boot".into(),
     })
 }

@@ -26,10 +26,7 @@ impl Priors {
         let cells = cells.into_iter().map(|of| (of, 1.0));
         let controls = controls.into_iter().map(|of| (of, AGAINST_TWO));
         for ((class, pairs), scale) in cells.chain(controls) {
-            let known = StartsVariance::of(&pairs.start_ratios()).map(|of| StartsVariance {
-                between: of.between.times(scale),
-                within: scale * of.within,
-            });
+            let known = StartsVariance::of(&pairs.start_ratios()).map(|of| of.times(scale));
             classes.entry(class).or_default().extend(known);
         }
         let known = classes

@@ -3,6 +3,7 @@
 use plimsoll_core::units::NS_PER_S;
 use plimsoll_stats::mean;
 use plimsoll_store::Turn;
+use plimsoll_store::event::Event;
 
 use super::stalls::Stalls;
 use super::starts::{StartPairs, start_pairs};
@@ -180,7 +181,22 @@ impl Meeting<'_, '_> {
         ns as f64 / NS_PER_S
     }
 
+    /// Which load of the data the start began with.
+    fn load(&self) -> Option<u32> {
+        let events = &self.other.record?.events;
+        events.iter().find_map(|stamped| match &stamped.event {
+            Event::TrialStart(start) => start.load,
+            _ => None,
+        })
+    }
+
     fn start(&self, judged: &Judged) -> Option<StartPairs> {
+        let load = self.load().unwrap_or(1);
+        self.start_of(judged)
+            .map(|start| StartPairs { load, ..start })
+    }
+
+    fn start_of(&self, judged: &Judged) -> Option<StartPairs> {
         let of_turns = |is_rate| start_pairs(self.block, &self.base_turns, &self.turns, is_rate);
         match judged.source {
             Source::Rate => of_turns(true),

@@ -19,6 +19,8 @@ const MOST_DISTURBED: f64 = 0.5;
 pub(crate) struct StartPairs {
     /// The start's number, from 1.
     pub start: u32,
+    /// Which load of the data it began with; 1 if there is one only.
+    pub load: u32,
     /// The log ratio over the whole start: of sums over all rounds that both sides have. Stalls
     /// count in it with the time they take.
     pub whole: f64,
@@ -35,6 +37,7 @@ impl StartPairs {
     pub fn plain(start: u32, whole: f64) -> Self {
         Self {
             start,
+            load: 1,
             whole,
             batches: Vec::new(),
             rounds: Vec::new(),
@@ -49,7 +52,11 @@ impl StartPairs {
 
     /// What is in the whole ratio and not in that of a typical round: stalls.
     pub fn stalls(&self) -> Option<Self> {
-        Some(Self::plain(self.start, self.whole - self.typical()?))
+        let plain = Self::plain(self.start, self.whole - self.typical()?);
+        Some(Self {
+            load: self.load,
+            ..plain
+        })
     }
 
     /// The whole ratio with its error, from the batches.
@@ -58,6 +65,7 @@ impl StartPairs {
         StartRatio {
             ratio: self.whole,
             within: (batches > 1).then(|| (variance(&self.batches) / batches as f64).sqrt()),
+            load: self.load,
         }
     }
 }
@@ -101,6 +109,7 @@ pub(crate) fn start_pairs(
     let batches: Option<Vec<f64>> = batches.into_iter().collect();
     Some(StartPairs {
         start,
+        load: 1,
         whole: whole(&rounds)?,
         batches: batches.unwrap_or_default(),
         rounds: rounds

@@ -97,6 +97,8 @@ pub struct ConfirmChoice {
     pub starts: Option<u32>,
     /// Slices: when there are enough starts, unless their number or the time is given.
     pub budget: Option<Budget>,
+    /// How often the data of each cell is made; none for once, the control with the base's.
+    pub loads: Option<u32>,
     /// On which CPUs.
     pub placement: PlacementChoice,
     /// How long each server is profiled in each step afterwards, in nanoseconds; none for no
@@ -135,9 +137,11 @@ pub fn create_confirm(
         notes.push("there is one cell: nothing but the A/A control is measured".to_owned());
     }
     let measured = measured(choice, &candidates.cells, &candidates.headers, &mut notes)?;
-    let confirm = confirm(request, &candidates, &measured, &mut notes)?;
+    let mut confirm = confirm(request, &candidates, &measured, &mut notes)?;
     check_data_root(request.data_dir)?;
-    let bytes = disk_bytes(&candidates, measured.design);
+    let (design, asked) = (measured.design, confirm.loads);
+    confirm.loads = loads_that_fit(&candidates, design, asked, request.data_dir, &mut notes);
+    let bytes = disk_bytes(&candidates, design, confirm.loads);
     let turn = take_data_root_once(request.data_dir, || {
         check_free(bytes, "all candidates together", request.data_dir)
     })?;
@@ -235,6 +239,7 @@ fn confirm(
             .iter()
             .map(|division| division.before.clone())
             .collect(),
+        loads: choice.loads,
         placement,
         delta: DELTA,
         alpha: ALPHA,
@@ -280,20 +285,54 @@ fn plan(
 
 /// What data takes: by slices all states and all copies at once, by blocks all states and the
 /// largest copy.
-fn disk_bytes(candidates: &Candidates, design: Design) -> u64 {
+fn disk_bytes(candidates: &Candidates, design: Design, loads: Option<u32>) -> u64 {
     let sizes: Vec<u64> = candidates
         .cells
         .iter()
         .zip(&candidates.headers)
         .map(|(cell, header)| peak_size(cell, &header.settings).1)
         .collect();
-    // The control has the base's state.
-    let states: u64 = sizes[..sizes.len() - 1].iter().sum();
+    let states: u64 = match loads {
+        Some(loads) => sizes.iter().sum::<u64>() * u64::from(loads),
+        // The control has the base's state.
+        None => sizes[..sizes.len() - 1].iter().sum(),
+    };
     let copies = match design {
         Design::Slices => sizes.iter().sum(),
         Design::Blocks => sizes.iter().copied().max().unwrap_or(0),
     };
     states + copies
+}
+
+/// As many loads as were asked for, or fewer if the disk is too small for them.
+fn loads_that_fit(
+    candidates: &Candidates,
+    design: Design,
+    asked: Option<u32>,
+    data_dir: &Path,
+    notes: &mut Vec<String>,
+) -> Option<u32> {
+    let what = "all candidates together";
+    let fits = |loads: Option<u32>| {
+        check_free(disk_bytes(candidates, design, loads), what, data_dir).is_ok()
+    };
+    let asked = asked?;
+    let found = (1..=asked)
+        .rev()
+        .map(Some)
+        .chain([None])
+        .find(|loads| fits(*loads));
+    // Where nothing fits the check that follows says so.
+    let loads = found.unwrap_or(None);
+    if loads != Some(asked) && found.is_some() {
+        notes.push(match loads {
+            Some(loads) => format!("the disk has room for {loads} of {asked} loads of the data"),
+            None => "the disk has no room for another load: the control has the base's data, and \
+                     how far loads differ is not in the intervals"
+                .to_owned(),
+        });
+    }
+    loads
 }
 
 /// The cell with the steps of its trials.

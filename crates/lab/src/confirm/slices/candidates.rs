@@ -304,7 +304,7 @@ impl<'a, 'o> Candidates<'a, 'o> {
 
     /// Closes all trials and removes their data, or keeps that of complete ones. How many are not
     /// complete.
-    pub fn close(self, mut kept: Option<&mut KeptData>) -> Result<usize, LabError> {
+    pub fn close(self, mut kept: Option<(&mut KeptData, Option<u32>)>) -> Result<usize, LabError> {
         let is_stopped = self.is_stop_requested();
         let mut broken = 0;
         for candidate in self.all {
@@ -323,7 +323,9 @@ impl<'a, 'o> Candidates<'a, 'o> {
                 });
             }
             match &mut kept {
-                Some(kept) if end.is_ok() => kept.keep(&candidate.cell.label, candidate.data_dir),
+                Some((kept, load)) if end.is_ok() => {
+                    kept.keep(&candidate.cell.label, *load, candidate.data_dir);
+                }
                 _ => remove_data(&candidate.data_dir, self.observer),
             }
         }

@@ -66,6 +66,7 @@ pub(crate) fn run_starts(
             number,
             attempt,
             trials: &trials,
+            load: run.states.load_of(number),
             watch: watch.as_ref(),
         };
         let mut start = Start::open(run, confirm, &which, &mut kept)?;

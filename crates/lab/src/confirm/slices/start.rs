@@ -43,6 +43,7 @@ pub(super) struct Start<'a, 'o> {
     began: Instant,
     /// How long the making of the data took.
     pub making: Duration,
+    load: Option<u32>,
     /// How long it took until the first step began.
     pub setup: Duration,
 }
@@ -98,6 +99,7 @@ impl<'a, 'o> Start<'a, 'o> {
             steps: which.open_steps(candidates[base].cell),
             until: which.watch.map(|watch| Instant::now() + watch.left()),
             making,
+            load: which.load,
             candidates: Candidates::new(candidates, inbox, run.observer, ready_limit),
             base,
             last_progress: Instant::now(),
@@ -142,23 +144,25 @@ impl<'a, 'o> Start<'a, 'o> {
     /// complete.
     pub fn close_trials(self, kept: &mut KeptData) -> Result<usize, LabError> {
         let is_as_it_was = !self.steps.iter().any(Step::is_writing);
-        self.candidates.close(is_as_it_was.then_some(kept))
+        self.candidates
+            .close(is_as_it_was.then_some((kept, self.load)))
     }
 }
 
-/// Data directories that a start leaves to the next one, because its steps only read: by label.
+/// Data directories that a start leaves to the next one, because its steps only read: by label
+/// and load.
 #[derive(Default)]
-pub(super) struct KeptData(BTreeMap<String, PathBuf>);
+pub(super) struct KeptData(BTreeMap<(String, Option<u32>), PathBuf>);
 
 impl KeptData {
-    pub fn keep(&mut self, label: &str, data_dir: PathBuf) {
-        self.0.insert(label.to_owned(), data_dir);
+    pub fn keep(&mut self, label: &str, load: Option<u32>, data_dir: PathBuf) {
+        self.0.insert((label.to_owned(), load), data_dir);
     }
 
     /// Moves a cell's directory to where it is wanted. False where there is none.
-    fn take(&mut self, label: &str, into: &Path) -> bool {
+    fn take(&mut self, label: &str, load: Option<u32>, into: &Path) -> bool {
         self.0
-            .remove(label)
+            .remove(&(label.to_owned(), load))
             .is_some_and(|from| fs::rename(from, into).is_ok())
     }
 }
@@ -169,6 +173,8 @@ pub(super) struct Which<'t, 'a> {
     pub number: u32,
     pub attempt: u32,
     pub trials: &'t [&'a ScheduledTrial],
+    /// Which load of their data all candidates begin with.
+    pub load: Option<u32>,
     /// With a budget, what goes on.
     pub watch: Option<&'t BudgetWatch<'t>>,
 }
@@ -192,10 +198,14 @@ fn prepare<'a>(
     let attempt = which.attempt;
     let data_dir = run.trial_data_dir(trial, attempt);
     let cell = run.runner.cell(trial.cell);
+    // All candidates of a start begin with the same load.
+    let load = which.load;
     let restored = match () {
         () if run.is_stopped() => Err("interrupted".to_owned()),
-        () if kept.take(&cell.label, &data_dir) => Ok(()),
-        () => run.states.restore(trial.cell, &data_dir, run.observer)?,
+        () if kept.take(&cell.label, load, &data_dir) => Ok(()),
+        () => run
+            .states
+            .restore(trial.cell, load, &data_dir, run.observer)?,
     };
     let dir = run.runner.make_dir(trial, attempt)?;
     let order = restored.and_then(|()| run.runner.order(trial, attempt, &dir, &data_dir));
@@ -207,6 +217,7 @@ fn prepare<'a>(
         Ok(mut order) => {
             let open = which.open_steps(cell);
             order.cell.workload = order.cell.workload.with_steps(open);
+            order.load = load;
             (Some(order), None)
         }
         Err(reason) => (None, Some(reason)),
