@@ -286,6 +286,7 @@ fn counted(
     let pairs: Pairs = meetings.pairs(judged);
     if basis != Basis::Slices {
         let block = |ratio: &f64| StartRatio {
+            load: 1,
             ratio: *ratio,
             within: None,
         };
@@ -313,6 +314,7 @@ mod tests {
 
     fn starts(ratios: &[f64], within: Option<f64>) -> Vec<StartRatio> {
         let start = |ratio: &f64| StartRatio {
+            load: 1,
             ratio: *ratio,
             within,
         };

@@ -54,6 +54,7 @@ impl Simulated {
     fn start(&mut self, probe: &mut Probe) {
         let (good, control) = (self.rate(0), self.rate(0));
         let ratio = |rate: f64, base: f64| StartRatio {
+            load: 1,
             ratio: rate - base,
             within: None,
         };
