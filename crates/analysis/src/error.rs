@@ -42,6 +42,16 @@ pub enum AnalysisError {
         /// The steps there are.
         known: String,
     },
+    /// A pattern that is none.
+    #[error("choose steps by \"{pattern}\": {reason}; write a name with *, ? or [abc] in it")]
+    StepPattern {
+        /// What was asked for.
+        pattern: String,
+        reason: String,
+    },
+    /// All steps are excluded.
+    #[error("judge any step: --exclude leaves none; leave fewer out")]
+    NoStepLeft,
     /// The candidate's name stands for no cell besides the base, or for several.
     #[error(
         "choose the candidate: \"{name}\" must stand for one cell besides the base; it stands for: \

@@ -48,8 +48,12 @@ pub use questions::bisection;
 pub use questions::compare::{
     Comparison, LEVEL as INTERVAL_LEVEL, Row as ComparisonRow, Unpaired, compare, pairs,
 };
-pub use questions::gate::{Answer as GateAnswer, Gate, GateRow, gate};
+pub use questions::gate::{
+    AaHistory, Answer as GateAnswer, Gate, GateMetric, GateRequest, GateRow, StepThreshold, gate,
+    gate_among,
+};
 pub use questions::history::{HistoryOptions, Point, Series, history};
+pub use questions::undecided::undecided;
 pub use questions::unusual::{Unusual, unusual};
 pub use stored::Stored;
 pub use verdicts::{

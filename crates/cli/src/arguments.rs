@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use plimsoll_analysis::{GateMetric, StepThreshold};
 use plimsoll_core::name::BuildName;
 
 /// Finds performance regressions in database engines.
@@ -70,7 +71,8 @@ pub enum Verb {
     Explain(Explain),
     /// Show releases and stored campaigns as a series: one step, or a gradual loss?
     History(History),
-    /// Pass or fail a candidate in CI: exit code 0 is a pass, 1 a regression, 4 no decision
+    /// Pass or fail candidates in CI, of a campaign or after measuring a plan: exit code 0 is a
+    /// pass, 1 a regression, 4 no decision
     Gate(Gate),
     /// Measure unusual steps again and give verdicts: interleave all candidates on copies of the
     /// same data, and run the base twice
@@ -394,24 +396,69 @@ pub struct History {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # The newest campaign
+  plimsoll gate --candidate mysql+candidate --max-regression 5%
+  # Measure until all is decided, at most for 20 minutes
+  plimsoll gate ci.toml --candidate mysql+candidate --max-regression 5% --budget 20m
+  # Two candidates, reads alone, and a threshold of its own for one step
+  plimsoll gate --candidate mysql+a,mysql+b --exclude 'update-*,write-*' --max-regression 3% \\
+    --threshold 'scan=8%'
+
+Exit code 0 if all steps pass, 1 for a regression, 4 without a decision.")]
 pub struct Gate {
-    /// Id, start of an id, or path [default: the newest]
+    /// Id, start of an id, or path of a campaign [default: the newest]; or a plan (a file or the
+    /// name of a shipped one), which is measured first
+    #[arg(value_name = "CAMPAIGN|PLAN")]
     pub campaign: Option<String>,
     /// The base: a cell or a build [default: the campaign's]
     #[arg(long, value_name = "B")]
     pub base: Option<String>,
-    /// The cell or build that must not be slower
-    #[arg(long, value_name = "C")]
-    pub candidate: String,
-    /// How much throughput the candidate may lose: 5% or 0.05
+    /// The cells or builds that must not be slower
+    #[arg(long, value_name = "C,...", value_delimiter = ',', required = true)]
+    pub candidate: Vec<String>,
+    /// How much throughput a candidate may lose in each step: 5% or 0.05
     #[arg(long, value_name = "P", value_parser = parse_share, allow_hyphen_values = true)]
     pub max_regression: f64,
+    /// Another share for some steps, such as 'update-*=8%'; the last that fits counts
+    #[arg(long, value_name = "S=P", value_delimiter = ',', value_parser = parse_threshold)]
+    pub threshold: Vec<StepThreshold>,
+    /// Judge only these steps; * and ? are wildcards
+    #[arg(long, value_name = "S,...", value_delimiter = ',')]
+    pub step: Vec<String>,
+    /// Leave these steps out
+    #[arg(long, value_name = "S,...", value_delimiter = ',')]
+    pub exclude: Vec<String>,
+    /// What is judged: throughput, cpu, p99, max, stalls, or another companion such as server_wpq
+    #[arg(long, value_name = "M", default_value = "throughput")]
+    pub metric: GateMetric,
+    /// Do not pass a step that is unfit for its threshold
+    #[arg(long)]
+    pub strict: bool,
+    /// Plans: how long to measure at most, loads included [default: 45m]
+    #[arg(long, value_name = "D")]
+    pub budget: Option<String>,
+    /// Plans: use only builds in the cache
+    #[arg(long)]
+    pub offline: bool,
     /// Also write the answer as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
     /// Print one JSON value
     #[arg(long)]
     pub json: bool,
+}
+
+/// `update-*=8%`.
+fn parse_threshold(text: &str) -> Result<StepThreshold, String> {
+    let (steps, share) = text
+        .rsplit_once('=')
+        .ok_or_else(|| "write steps and their share, such as update-*=8%".to_owned())?;
+    Ok(StepThreshold {
+        steps: steps.trim().to_owned(),
+        max_regression: parse_share(share)?,
+    })
 }
 
 /// `5%` or `0.05`: a share above 0 and below 1.

@@ -25,7 +25,7 @@ use clap::error::ErrorKind;
 use arguments::{Arguments, Verb};
 use failure::Failure;
 use verbs::{
-    bisect, build, campaign, confirm, exchange, machine, plan, results, verdicts, workload,
+    bisect, build, campaign, confirm, exchange, gate, machine, plan, results, verdicts, workload,
 };
 
 fn main() -> ExitCode {
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         Verb::Compare(compare) => exchange::compare(places, &compare),
         Verb::Explain(explain) => verdicts::explain(places, &explain),
         Verb::History(history) => verdicts::history(places, &history),
-        Verb::Gate(gate) => verdicts::gate(places, &gate),
+        Verb::Gate(gate) => gate::gate(places, &gate),
         Verb::Confirm(confirm) => confirm::confirm(places, &confirm),
         Verb::Bisect(bisect) => bisect::bisect(places, &bisect),
         Verb::Import(import) => exchange::import(places, &import),

@@ -26,10 +26,10 @@ mod template;
 pub mod trial;
 mod trial_process;
 
-pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan};
+pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan, plan_as_survey};
 pub use confirm::{
     ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, PlacementChoice, SlicesForecast,
-    StopRule, create_confirm, unusual_steps,
+    StopRule, UntilGated, create_confirm, unusual_steps,
 };
 pub use error::LabError;
 pub use forecast::{CellForecast, Forecast, StepForecast, forecast};

@@ -6,7 +6,9 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use plimsoll_analysis::{Options, Stored, View, analyse, explain, gate, verdict_lines};
+use plimsoll_analysis::{
+    GateRequest, Options, Stored, View, analyse, explain, gate, verdict_lines,
+};
 use plimsoll_core::plan::Plan;
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{
@@ -166,13 +168,15 @@ fn each_version_is_judged_against_the_base_of_its_own_config() {
         gate(
             &record,
             &Stored::default(),
-            None,
-            "rocksdb@10.10.1.uc",
-            0.05
+            &GateRequest::new(&["rocksdb@10.10.1.uc", "rocksdb@10.10.1.lc"], 0.05)
         )
         .unwrap()
-        .base,
-        "rocksdb@8.0.0.uc"
+        .candidates,
+        [
+            ("rocksdb@10.10.1.uc", "rocksdb@8.0.0.uc"),
+            ("rocksdb@10.10.1.lc", "rocksdb@8.0.0.lc")
+        ]
+        .map(|(candidate, base)| (candidate.to_owned(), base.to_owned()))
     );
 }
 

@@ -7,11 +7,11 @@ use common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
 use plimsoll_analysis::metrics;
 use plimsoll_analysis::verdicts::Role;
 use plimsoll_analysis::{
-    Basis, Finding, HistoryOptions, Options, Stored, View, analyse, analyse_among, explain, gate,
+    Basis, Finding, HistoryOptions, Options, Stored, View, analyse, analyse_among, explain,
     history, is_decided, verdict_lines,
 };
 use plimsoll_core::readings::{HostReading, Reading};
-use plimsoll_report::{Draw, show_json, to_html, to_junit, to_markdown, to_terminal};
+use plimsoll_report::{Draw, show_json, to_html, to_markdown, to_terminal};
 use plimsoll_store::event::{Event, Suspect};
 use plimsoll_store::{CampaignRecord, Turn};
 
@@ -677,115 +677,6 @@ fn explaining_works_on_screens_and_says_what_it_is() {
         .unwrap_err()
         .to_string();
     assert!(nobody.contains("nobody"), "{nobody}");
-}
-
-#[test]
-fn a_gate_passes_what_is_the_same_and_stops_what_is_slow() {
-    let record = blocks(12, true, UNTOUCHED);
-    let of = |candidate: &str, threshold: f64| {
-        gate(&record, &Stored::default(), None, candidate, threshold).unwrap()
-    };
-    for (candidate, threshold, code) in [
-        (SLOW, 0.05, 1),
-        (SAME, 0.05, 0),
-        (SLOW, 0.5, 0),
-        (SLOW, 0.34, 4),
-    ] {
-        let answer = of(candidate, threshold);
-        assert_eq!(answer.exit_code(), code, "{}", answer.to_text());
-    }
-    let junit = to_junit(&of(SLOW, 0.05));
-    assert!(
-        junit.contains("errors=\"0\" failures=\"2\"") && junit.contains("<failure message=\"-3"),
-        "{junit}"
-    );
-    assert_eq!(of(SLOW, 0.05).to_json()["answer"], "regression");
-}
-
-#[test]
-fn a_gate_refuses_what_noise_would_decide() {
-    let record = blocks(12, true, UNTOUCHED);
-    let answer = gate(&record, &Stored::default(), None, SAME, 0.0005).unwrap();
-    assert_eq!(answer.exit_code(), 4);
-    let refusal = answer.refusal.clone().unwrap();
-    assert!(
-        refusal.contains("a threshold of 0.05 % is below the noise floor"),
-        "{refusal}"
-    );
-    assert!(
-        refusal.contains(
-            "this machine cannot tell so small a difference; with 20 blocks a threshold of 0."
-        ),
-        "{refusal}"
-    );
-    assert!(to_junit(&answer).contains("type=\"refused\""));
-    let screen = gate(
-        &blocks(1, false, UNTOUCHED),
-        &Stored::default(),
-        None,
-        SLOW,
-        0.05,
-    )
-    .unwrap();
-    assert_eq!(
-        (
-            screen.exit_code(),
-            screen
-                .refusal
-                .unwrap()
-                .contains("one run of each decides nothing")
-        ),
-        (4, true)
-    );
-    let mut crashed = blocks(12, true, UNTOUCHED);
-    crash_in(&mut crashed, SAME, 1..=6);
-    let answer = gate(&crashed, &Stored::default(), None, SAME, 0.05).unwrap();
-    assert!(
-        answer.exit_code() == 4 && answer.to_text().contains("crashed in 6 of 12 blocks"),
-        "{}",
-        answer.to_text()
-    );
-    let few = gate(
-        &blocks(3, false, UNTOUCHED),
-        &Stored::default(),
-        None,
-        SLOW,
-        0.05,
-    )
-    .unwrap();
-    assert!(
-        few.exit_code() == 4 && few.to_text().contains("cannot be decided with 3 blocks"),
-        "{}",
-        few.to_text()
-    );
-    for (candidate, words) in [
-        ("nobody", "nobody"),
-        ("sqlite", "must stand for one cell"),
-        (BASE, "is nothing but the base"),
-    ] {
-        let error = gate(&record, &Stored::default(), None, candidate, 0.05)
-            .unwrap_err()
-            .to_string();
-        assert!(error.contains(words), "{error}");
-    }
-    // The folder must outlive the question: turns are read from it.
-    let campaign = slices(5, 40, &|_, _, _| {});
-    let answer = gate(&campaign.load(), &Stored::default(), None, SLOW, 0.05).unwrap();
-    assert_eq!(answer.exit_code(), 1, "{}", answer.to_text());
-}
-
-#[test]
-fn a_gate_on_an_interrupted_confirm_says_what_goes_on() {
-    let mut record = blocks(12, true, UNTOUCHED);
-    record.trials.clear();
-    record.state = plimsoll_store::CampaignState::Broken;
-    let answer = gate(&record, &Stored::default(), None, SLOW, 0.05).unwrap();
-    let refusal = answer.refusal.clone().unwrap();
-    assert!(
-        refusal.contains(&format!("`plimsoll resume {}`", record.header.id))
-            && answer.exit_code() == 4,
-        "{refusal}"
-    );
 }
 
 #[test]

@@ -4,4 +4,5 @@ pub mod bisection;
 pub mod compare;
 pub mod gate;
 pub mod history;
+pub(crate) mod undecided;
 pub(crate) mod unusual;

@@ -110,6 +110,11 @@ const COMPANIONS: [&Metric; 14] = [
     sysbench::WKBPQ,
 ];
 
+/// All companions that there are, by any design.
+pub(crate) fn companions() -> impl Iterator<Item = &'static Metric> {
+    [STALLS].into_iter().chain(COMPANIONS)
+}
+
 /// The metrics that are judged in a step, its throughput first. This is the one place that says so.
 /// A survey knows how far starts lie apart in throughput and CPU alone.
 pub(crate) fn judged(basis: Basis, step: &StepView, base: &CellInfo) -> Vec<Judged> {

@@ -36,6 +36,7 @@ pub use lines::{
     NO_VERDICTS, bases, control_line, counts, ending, farthest, finding_line, floor_line, is_news,
     largest, percent, repeats, subject, verdict_lines,
 };
+pub(crate) use measured::companions;
 pub use measured::{Role, headline};
 pub(crate) use pairs::basis;
 pub use plimsoll_stats::{Verdict, as_percent};

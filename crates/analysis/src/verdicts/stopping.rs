@@ -1,5 +1,7 @@
 //! When a confirm campaign may end before its last block or start.
 
+use std::collections::BTreeSet;
+
 use plimsoll_stats::{Looks, Verdict};
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{Budget, CampaignRecord, Design};
@@ -77,6 +79,16 @@ impl StepProgress {
     pub fn starts_needed(&self) -> Option<f64> {
         let share = self.half_width? / self.goal;
         Some(self.starts as f64 * share * share)
+    }
+
+    /// Lets somebody else say which steps are decided, in place of width and verdicts. One of which
+    /// nothing can be said stays done.
+    pub fn settle(&mut self, settled: &BTreeSet<String>) {
+        self.done = match self.done {
+            Some(StepDone::Invalid) => Some(StepDone::Invalid),
+            _ if settled.contains(&self.step) => Some(StepDone::Decided),
+            _ => None,
+        };
     }
 }
 

@@ -73,8 +73,8 @@ fn of_campaigns(view: &View) -> Vec<String> {
                 "Campaign {id} is still running: cells without a number have not run yet."
             )),
             "decided" => Some(format!(
-                "Campaign {id} ended at a planned look, because all was decided; `plimsoll resume \
-                {id}` runs on to the next one."
+                "Campaign {id} ended at a planned look, because all was decided or its budget was \
+                spent; `plimsoll resume {id}` runs on to the next one."
             )),
             "broken" => Some(format!(
                 "Campaign {id} is not finished: `plimsoll resume {id}` runs what is missing."

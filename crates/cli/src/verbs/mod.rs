@@ -5,6 +5,7 @@ pub mod build;
 pub mod campaign;
 pub mod confirm;
 pub mod exchange;
+pub mod gate;
 pub mod machine;
 pub mod plan;
 pub mod results;

@@ -126,6 +126,17 @@ pub fn print_verdicts(campaign: &CampaignDir, is_json: bool) -> Result<(), Failu
     })
 }
 
+/// What to do next if a confirm campaign has no verdict on any throughput.
+pub fn undecided(campaign: &CampaignDir) -> Result<Option<String>, Failure> {
+    match campaign.header.confirm {
+        Some(_) => Ok(plimsoll_analysis::undecided(
+            &default_view(campaign)?,
+            &campaign.header,
+        )),
+        None => Ok(None),
+    }
+}
+
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|error| {
         Failure::usage(format!(

@@ -1,13 +1,13 @@
 //! A campaign on its way: what may disturb it, its progress, its results, and how to continue it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plimsoll_host::{Proc, Status, check_machine};
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{CampaignEnd, DataTurn, run_campaign};
 use plimsoll_store::CampaignDir;
 
-use crate::failure::{Failure, INCOMPLETE, INTERRUPTED, VerbResult};
+use crate::failure::{Failure, INCOMPLETE, INCONCLUSIVE, INTERRUPTED, VerbResult};
 use crate::progress::Console;
 use crate::verbs::results;
 
@@ -22,18 +22,14 @@ pub fn run_to_end(
     turn: Option<DataTurn>,
     is_json: bool,
 ) -> VerbResult {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
+    let program = this_program()?;
     let mut console = Console::new(&campaign.header)?;
     warn_of_disturbance(&campaign);
     let end = run_campaign(&mut campaign, turn, builds, &program, &mut console)?;
     console.finish();
     let path = shell_word(&campaign.path.display().to_string());
     if end == CampaignEnd::Interrupted {
-        tell!(
-            "interrupted: what is done is kept in {path}; the trial that was running starts again"
-        );
-        tell!("continue with: plimsoll resume {path}");
+        tell_how_to_continue(&path);
         return Ok(INTERRUPTED);
     }
     let page = results::write_page(&campaign)?;
@@ -45,26 +41,17 @@ pub fn run_to_end(
     if !is_json {
         anstream::println!("report: {}", page.display());
     }
-    match end {
+    let code = match end {
         CampaignEnd::Incomplete { broken } => {
-            let trials = if broken == 1 {
-                "1 trial is".to_owned()
-            } else {
-                format!("{broken} trials are")
-            };
-            tell!("{trials} not complete; logs are in {path}/trials");
-            tell!(
-                "what failed by its config or plan needs a changed plan and a new run; to try the \
-                rest again: plimsoll resume {path}"
-            );
-            Ok(INCOMPLETE)
+            tell_what_broke(broken, &path);
+            INCOMPLETE
         }
         CampaignEnd::Decided { block } if has_budget(&campaign) => {
             tell!(
                 "it ended after start {block}, within its budget; for more starts: plimsoll \
                 resume {path}"
             );
-            Ok(0)
+            0
         }
         CampaignEnd::Decided { block } => {
             tell!(
@@ -72,9 +59,16 @@ pub fn run_to_end(
                 intervals, up to the next look: plimsoll resume {path}",
                 campaign.header.plan.blocks
             );
-            Ok(0)
+            0
         }
-        _ => Ok(0),
+        _ => 0,
+    };
+    match results::undecided(&campaign)? {
+        Some(words) if code == 0 => {
+            tell!("{words}");
+            Ok(INCONCLUSIVE)
+        }
+        _ => Ok(code),
     }
 }
 
@@ -83,8 +77,33 @@ fn has_budget(campaign: &CampaignDir) -> bool {
     confirm.is_some_and(|confirm| confirm.budget.is_some())
 }
 
+/// The binary that trials run as.
+pub fn this_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|error| Failure::bug(format!("failed to find this program: {error}")))
+}
+
+/// Says how an interrupted campaign goes on. `path` is one as a shell takes it.
+pub fn tell_how_to_continue(path: &str) {
+    tell!("interrupted: what is done is kept in {path}; the trial that was running starts again");
+    tell!("continue with: plimsoll resume {path}");
+}
+
+/// Says where the logs of incomplete trials are, and what to do about them.
+pub fn tell_what_broke(broken: usize, path: &str) {
+    let trials = match broken {
+        1 => "1 trial is".to_owned(),
+        broken => format!("{broken} trials are"),
+    };
+    tell!("{trials} not complete; logs are in {path}/trials");
+    tell!(
+        "what failed by its config or plan needs a changed plan and a new run; to try the rest \
+        again: plimsoll resume {path}"
+    );
+}
+
 /// What will spoil the numbers is reported before they are made.
-fn warn_of_disturbance(campaign: &CampaignDir) {
+pub fn warn_of_disturbance(campaign: &CampaignDir) {
     let checks = check_machine(
         Proc::new(),
         Path::new("/sys"),
@@ -100,7 +119,7 @@ fn warn_of_disturbance(campaign: &CampaignDir) {
 }
 
 /// A path as a shell takes it.
-fn shell_word(path: &str) -> String {
+pub fn shell_word(path: &str) -> String {
     if path
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c))

@@ -1,4 +1,4 @@
-//! `explain`, `history` and `gate`.
+//! `explain` and `history`.
 
 use plimsoll_analysis::{HistoryOptions, Stored};
 use plimsoll_report::{
@@ -6,7 +6,7 @@ use plimsoll_report::{
 };
 use serde_json::json;
 
-use crate::arguments::{Explain, Gate, History, Places};
+use crate::arguments::{Explain, History, Places};
 use crate::failure::{Failure, VerbResult};
 use crate::output::print;
 
@@ -83,30 +83,4 @@ pub fn history(places: &Places, arguments: &History) -> VerbResult {
         )?;
     }
     Ok(0)
-}
-
-pub fn gate(places: &Places, arguments: &Gate) -> VerbResult {
-    let store = places.store();
-    let campaign = store.find(arguments.campaign.as_deref())?.load()?;
-    let gate = plimsoll_analysis::gate(
-        &campaign,
-        &Stored::newest(&store),
-        arguments.base.as_deref(),
-        &arguments.candidate,
-        arguments.max_regression,
-    )?;
-    if let Some(path) = &arguments.junit {
-        std::fs::write(path, plimsoll_report::to_junit(&gate)).map_err(|error| {
-            Failure::usage(format!(
-                "failed to write {}: {error}; choose another file with --junit",
-                path.display()
-            ))
-        })?;
-    }
-    print(&if arguments.json {
-        format!("{:#}\n", gate.to_json())
-    } else {
-        gate.to_text()
-    })?;
-    Ok(gate.exit_code())
 }

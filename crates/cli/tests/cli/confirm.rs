@@ -22,7 +22,7 @@ use plimsoll_testkit::cached_build;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{Place, processes_in, text, wait, wait_until};
+use crate::support::{Place, UNDECIDED, processes_in, text, wait, wait_until};
 
 const PLAN: &str = r#"
 name = "tests"
@@ -208,7 +208,12 @@ fn slices_go_round_in_balanced_order_and_are_recorded() {
         "2",
         "--json",
     ]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(UNDECIDED), "{stderr}");
+    assert!(
+        stderr.contains("undecided: none of 3 throughputs has a verdict; "),
+        "{stderr}"
+    );
     let campaign = newest(&place);
     let confirm = campaign.header.confirm.clone().unwrap();
     assert_eq!(
@@ -371,7 +376,12 @@ fn blocks_swap_two_candidates_and_begin_with_a_canary() {
         "--time",
         "100ms",
     ]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(UNDECIDED),
+        "{}",
+        text(&output.stderr)
+    );
     assert!(
         text(&output.stderr).contains("2 blocks cannot decide anything"),
         "{}",
@@ -499,7 +509,12 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
     );
 
     let output = place.run(&["resume"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(UNDECIDED),
+        "{}",
+        text(&output.stderr)
+    );
     let whole = newest(&place);
     assert_eq!(whole.state, CampaignState::Complete);
     assert!(!whole.path.join("decided.json").exists());
@@ -521,7 +536,12 @@ fn start_slices(place: &Place) -> Child {
 /// Resumes, and checks that the first start was repeated whole.
 fn resume_repeats_the_start(place: &Place) -> Output {
     let output = place.run(&["resume"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(UNDECIDED),
+        "{}",
+        text(&output.stderr)
+    );
     let campaign = newest(place);
     for start in [1, 2] {
         let trials = || {
@@ -653,7 +673,7 @@ fn a_candidate_that_dies_is_told_and_the_others_go_on() {
         complete,
         CELLS[..2].iter().map(|&label| label.to_owned()).collect()
     );
-    assert_eq!(place.run(&["resume"]).status.code(), Some(0));
+    assert_eq!(place.run(&["resume"]).status.code(), Some(UNDECIDED));
     assert_eq!(
         newest(&place).trials.len(),
         6,
@@ -843,7 +863,12 @@ fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_candidate_alone() {
             assert!(!Path::new(&format!("/proc/{}/stat", server_pid(&dir))).exists());
         }
         let resumed = place.run(&["resume", "--cache", &cache]);
-        assert_eq!(resumed.status.code(), Some(0), "{}", text(&resumed.stderr));
+        assert_eq!(
+            resumed.status.code(),
+            Some(UNDECIDED),
+            "{}",
+            text(&resumed.stderr)
+        );
         assert_nothing_is_left(&place);
     }
 }
@@ -923,7 +948,7 @@ fn all_by_slices_leaves_out_what_cannot_take_turns() {
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let output = place.run(&["confirm", "--all", "--starts", "1", "--time", "1s"]);
     let stderr = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert_eq!(output.status.code(), Some(UNDECIDED), "{stderr}");
     assert!(
         stderr.contains(
             "left out: scan does a fixed number of things: --step scan --blocks 12 confirms it"
@@ -949,7 +974,12 @@ fn all_by_slices_leaves_out_what_cannot_take_turns() {
         "--time",
         "1s",
     ]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(UNDECIDED),
+        "{}",
+        text(&output.stderr)
+    );
     assert_eq!(
         newest(&place).header.confirm.unwrap().steps,
         ["scan", "q1000", "q100"],

@@ -9,6 +9,7 @@ mod db_bench;
 mod external;
 mod faults;
 mod foreign;
+mod gate;
 mod import;
 mod perf;
 mod resume;

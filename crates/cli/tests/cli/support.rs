@@ -9,6 +9,9 @@ use tempfile::TempDir;
 /// Nothing in these tests may take longer.
 pub const DEADLINE: Duration = Duration::from_secs(300);
 
+/// What `confirm` ends with if no throughput has a verdict: always with fewer than three starts.
+pub const UNDECIDED: i32 = 4;
+
 /// Five steps in about three seconds.
 pub const SMALL_PLAN: &str = r#"
 name = "small"

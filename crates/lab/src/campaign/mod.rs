@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::Plan;
 use plimsoll_core::schedule::schedule;
-use plimsoll_store::header::{CampaignHeader, FORMAT};
+use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::{CampaignDir, Store, StoreError, utc_now};
 
 pub(crate) use self::cells::{RequiredBuilds, look_up_cells, take_builds_that_came};
@@ -122,8 +122,30 @@ pub fn create_campaign(
         check_disk(plan, &cells, request.data_dir)
     })?;
     let data_dir = prepare_data_root(request.data_dir)?;
+    let header = header(request, cells, &data_dir);
+    Ok((create_in_store(store, header, &plan.name)?, turn))
+}
+
+/// The header of a campaign that is never made: what a confirm of a plan without a survey begins
+/// with. Its id is empty.
+///
+/// # Errors
+/// When a build or a config of the plan is not there.
+pub fn plan_as_survey(request: &CampaignRequest<'_>) -> Result<CampaignHeader, LabError> {
+    let builds = RequiredBuilds::Builds(request.missing);
+    let cells = look_up_cells(request.plan, request.builds, builds)?;
+    Passwords::check(&request.plan.plan)?;
+    Ok(header(request, cells, request.data_dir))
+}
+
+fn header(
+    request: &CampaignRequest<'_>,
+    cells: Vec<CellHeader>,
+    data_dir: &Path,
+) -> CampaignHeader {
+    let plan = &request.plan.plan;
     let seed = request.seed.or(plan.seed).unwrap_or_else(seed_from_clock);
-    let header = CampaignHeader {
+    CampaignHeader {
         format: FORMAT,
         id: String::new(),
         created: utc_now(),
@@ -136,8 +158,7 @@ pub fn create_campaign(
         schedule: schedule(plan.cells.len(), plan.blocks, seed),
         data_dir: data_dir.display().to_string(),
         confirm: None,
-    };
-    Ok((create_in_store(store, header, &plan.name)?, turn))
+    }
 }
 
 /// Makes the campaign's folder under an id that is free.

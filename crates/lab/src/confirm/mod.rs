@@ -2,6 +2,7 @@
 //! the base twice among them.
 
 mod forecast;
+mod gating;
 mod memory;
 mod profiles;
 mod request;
@@ -12,6 +13,7 @@ mod witness;
 
 pub(crate) use forecast::{CellSteps, forecast_confirm};
 pub use forecast::{ConfirmForecast, SlicesForecast};
+pub use gating::UntilGated;
 pub(crate) use profiles::run_profiles;
 pub use request::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
 pub(crate) use slices::run_starts;

@@ -1,5 +1,6 @@
 //! When a confirm campaign may end before its last block.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicUsize;
 
 use plimsoll_analysis::{is_decided, is_look};
@@ -12,6 +13,12 @@ pub trait StopRule: Observer {
     /// A block of a confirm campaign is done: whether it and those before it are enough, and the
     /// rest of the schedule need not run.
     fn is_enough(&mut self, campaign: &CampaignDir, block: u32) -> bool;
+
+    /// The steps of a campaign with a budget that need no more starts; `None` where the widths and
+    /// verdicts of steps say so.
+    fn settled(&mut self, _campaign: &CampaignDir) -> Option<BTreeSet<String>> {
+        None
+    }
 }
 
 /// Ends at a planned look at which everything is decided.

@@ -123,6 +123,12 @@ impl CampaignDir {
         write_in_folder(&self.path, REPORT_FOLDER, PAGE_FILE, text.as_bytes())
     }
 
+    /// Where its page is, if it has one.
+    pub fn page(&self) -> Option<PathBuf> {
+        let page = self.path.join(REPORT_FOLDER).join(PAGE_FILE);
+        page.is_file().then_some(page)
+    }
+
     /// True while a process, this one included, holds [`CampaignDir::lock`].
     pub fn is_running(&self) -> bool {
         is_held(&self.path)

@@ -47,15 +47,24 @@ impl<'a> BudgetWatch<'a> {
         self.last = Some((length, steps));
     }
 
-    /// Looks at what is there. The sentence reports how far the campaign is.
-    pub fn look(&mut self, campaign: &CampaignDir, start: u32) -> Option<String> {
+    /// Looks at what is there. The sentence reports how far the campaign is. `settled` are the steps
+    /// that need no more starts, if widths and verdicts do not say it.
+    pub fn look(
+        &mut self,
+        campaign: &CampaignDir,
+        start: u32,
+        settled: Option<&BTreeSet<String>>,
+    ) -> Option<String> {
         let record = match self.record.take() {
             Some(before) => campaign.load_after(before),
             None => campaign.load(),
         };
         // What cannot be read now is read at the end, where it is an error.
         self.record = record.ok();
-        let progress = progress(self.record.as_ref()?, self.budget);
+        let mut progress = progress(self.record.as_ref()?, self.budget);
+        if let Some(settled) = settled {
+            progress.iter_mut().for_each(|of| of.settle(settled));
+        }
         let is_done = |of: &&StepProgress| of.done.is_some();
         self.done = progress
             .iter()

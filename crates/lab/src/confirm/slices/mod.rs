@@ -94,7 +94,9 @@ fn has_enough(
     watch: &mut BudgetWatch<'_>,
     start: u32,
 ) -> bool {
-    let summary = watch.look(run.runner.campaign, start);
+    let campaign = run.runner.campaign;
+    let settled = run.observer.settled(campaign);
+    let summary = watch.look(campaign, start, settled.as_ref());
     let is_done = watch.is_done(&confirm.steps);
     let base = |cell: &&Cell| cell.label == confirm.base;
     let cells = &run.runner.campaign.header.plan.cells;

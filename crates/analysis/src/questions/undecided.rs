@@ -1,0 +1,66 @@
+//! What to do next if a confirm campaign has decided nothing.
+
+use plimsoll_core::units::SECOND_NS;
+use plimsoll_stats::{FEWEST_STARTS, Verdict};
+use plimsoll_store::header::CampaignHeader;
+
+use crate::verdicts::{Basis, Call, Finding, Role};
+use crate::view::View;
+
+/// The smallest number that is worth advising.
+const ADVISED_STARTS: u32 = 5;
+const ADVISED_BLOCKS: u32 = 12;
+
+/// A sentence if no throughput of any candidate has a verdict; none if one has, and if the base is
+/// the only candidate.
+pub fn undecided(view: &View, header: &CampaignHeader) -> Option<String> {
+    let of_throughput = |finding: &&Finding| finding.role == Role::Throughput;
+    let all: Vec<&Finding> = view.findings.all.iter().filter(of_throughput).collect();
+    let first = all.first()?;
+    let is_decided = |finding: &&Finding| {
+        let verdict = finding.verdict();
+        verdict.is_some_and(|verdict| verdict != Verdict::Inconclusive)
+    };
+    if all.iter().any(is_decided) {
+        return None;
+    }
+    let invalid = all.iter().filter(|of| of.call == Call::Invalid).count();
+    let count = match all.len() {
+        1 => "the one throughput has no verdict".to_owned(),
+        count => format!("none of {count} throughputs has a verdict"),
+    };
+    let next = match invalid == all.len() {
+        true => {
+            "the reasons are above: mend what failed or was disturbed, and confirm again".to_owned()
+        }
+        false => more(header, first),
+    };
+    Some(format!("undecided: {count}; {next}"))
+}
+
+/// The command that measures more.
+fn more(header: &CampaignHeader, finding: &Finding) -> String {
+    let Some(confirm) = &header.confirm else {
+        return String::new();
+    };
+    let of = confirm
+        .of
+        .as_deref()
+        .map_or(String::new(), |of| format!(" {of}"));
+    let steps = confirm.steps.join(",");
+    let twice = |count: Option<u32>, least: u32| (2 * count.unwrap_or(0)).max(least);
+    let how = match (finding.basis, confirm.budget) {
+        (_, Some(budget)) => {
+            format!(
+                "--budget {}m",
+                (2 * budget.time_ns).div_ceil(60 * SECOND_NS)
+            )
+        }
+        (Basis::Slices, None) => {
+            let starts = twice(confirm.starts, ADVISED_STARTS.max(FEWEST_STARTS as u32));
+            format!("--starts {starts}")
+        }
+        _ => format!("--blocks {}", twice(confirm.blocks, ADVISED_BLOCKS)),
+    };
+    format!("for narrower intervals: plimsoll confirm{of} --step {steps} {how}")
+}
