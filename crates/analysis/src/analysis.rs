@@ -135,10 +135,9 @@ pub fn analyse_among(
     };
     // What follows looks at the finished view.
     view.beyond_build = beyond::within(&view);
-    view.notes = notes(&view);
-    view.notes.extend(of_plan);
     let of_cells = notes_of_cells(&view, &cells, basis);
-    view.notes.extend(of_cells);
+    view.notes = notes(&view);
+    view.notes.extend(of_plan.into_iter().chain(of_cells));
     Ok(view)
 }
 

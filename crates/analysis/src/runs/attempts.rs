@@ -399,6 +399,17 @@ struct Attempt<'a> {
     has_budget: bool,
 }
 
+/// What the steps behind a first open one have as their reason.
+fn why_not_reached(status: Status, name: &str, is_running: bool, reason: &str) -> String {
+    match status {
+        Status::Crashed => format!("not reached: the trial crashed in or before {name}"),
+        Status::Hung => format!("not reached: the trial hung in or before {name}"),
+        Status::Failed => format!("not reached: the trial failed in or before {name}"),
+        _ if is_running => "it has not run yet".to_owned(),
+        _ => reason.replace("in this step", "before this step"),
+    }
+}
+
 /// One run per step for the attempt that is used; of other attempts only what finished or broke.
 fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>> {
     let Attempt {
@@ -456,13 +467,7 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>>
             )
         } else {
             let (status, reason) = ending.of_first_open_step(name, is_running);
-            cause = Some(match status {
-                Status::Crashed => format!("not reached: the trial crashed in or before {name}"),
-                Status::Hung => format!("not reached: the trial hung in or before {name}"),
-                Status::Failed => format!("not reached: the trial failed in or before {name}"),
-                _ if is_running => "it has not run yet".to_owned(),
-                _ => reason.replace("in this step", "before this step"),
-            });
+            cause = Some(why_not_reached(status, name, is_running, &reason));
             let crash = ending
                 .crashed
                 .filter(|_| matches!(status, Status::Crashed | Status::Hung));

@@ -84,11 +84,9 @@ pub fn explain(
         &Options { base, builds },
         stored,
     )?;
-    if !view.steps.iter().any(|known| known.name == step) {
-        return Err(AnalysisError::unknown_step(
-            step,
-            view.steps.iter().map(|step| step.name.as_str()),
-        ));
+    let mut known = view.steps.iter().map(|known| known.name.as_str());
+    if !known.clone().any(|known| known == step) {
+        return Err(AnalysisError::unknown_step(step, &mut known));
     }
     // A base that was named is the base of one group.
     let is_asked = |finding: &&Finding| finding.step == step && (a.is_none() || finding.base == 0);
