@@ -97,22 +97,22 @@ pub fn analyse_among(
     } else {
         Spreads::default()
     };
-    let control = || experiment_control(first);
+    let control = experiment_control(first);
     let findings = find(&Experiment {
         infos: &infos,
         cells: &cells,
-        control: control(),
+        control: control.as_ref(),
         steps: &steps,
         spreads: &spreads,
     });
-    let again = control().map(|(_, again)| again);
+    let again = control.as_ref().map(|(_, again)| again);
     set_paired_ratios(&mut steps, &findings);
     // Once more: the steps have changed.
     let reported = reported(&cells, &steps);
     let of_plan = steps_left_out(&steps, &reported);
     let mut view = View {
         groups: groups(&findings, &steps, &cells),
-        row_costs: row_costs(&findings, &steps, &cells, again.as_ref()),
+        row_costs: row_costs(&findings, &steps, &cells, again),
         findings,
         profiles: profiled(&cells),
         waits: waited(&cells),

@@ -46,8 +46,7 @@ pub(crate) struct Run<'a> {
 /// Every run of one cell of the plan, by step, block and attempt.
 pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_>> {
     let steps = campaign.header.plan.cells[cell].workload.steps();
-    let confirm = campaign.header.confirm.as_ref();
-    let has_budget = confirm.is_some_and(|confirm| confirm.budget.is_some());
+    let has_budget = campaign.header.budget().is_some();
     let mut runs = Vec::new();
     for trial in campaign
         .header

@@ -30,7 +30,7 @@ pub(crate) struct Experiment<'a> {
     pub infos: &'a [CellInfo],
     pub cells: &'a [CellRuns<'a>],
     /// The base of the experiment and its second instance, where the campaign has one.
-    pub control: Option<(CellRuns<'a>, CellRuns<'a>)>,
+    pub control: Option<&'a (CellRuns<'a>, CellRuns<'a>)>,
     pub steps: &'a [StepView],
     /// How far starts of this machine lie apart.
     pub spreads: &'a Spreads,
@@ -141,7 +141,7 @@ impl<'a> Question<'a> {
 impl<'a> Judge<'a> {
     /// The base against its second instance, metric by metric.
     fn control_pairs(&self) -> Vec<(&'a StepView, Judged, Pairs)> {
-        let Some((of, again)) = &self.experiment.control else {
+        let Some((of, again)) = self.experiment.control else {
             return Vec::new();
         };
         let of_step = |step: &&'a StepView| {
@@ -159,7 +159,7 @@ impl<'a> Judge<'a> {
         of_control: &[(&StepView, Judged, Pairs)],
         prior: impl Fn(Class) -> Option<StartsPrior>,
     ) -> Vec<Control> {
-        let Some((of, again)) = &self.experiment.control else {
+        let Some((of, again)) = self.experiment.control else {
             return Vec::new();
         };
         let control = |(step, judged, pairs): &(&StepView, Judged, Pairs)| {
@@ -189,7 +189,6 @@ impl<'a> Judge<'a> {
             // By slices a cell is compared with both instances of the base.
             let again = experiment
                 .control
-                .as_ref()
                 .filter(|(of, _)| self.basis == Basis::Slices && of.cell.label == base.cell.label);
             let bases: Vec<&CellRuns<'_>> = [base]
                 .into_iter()
@@ -328,12 +327,10 @@ impl<'a> Judge<'a> {
     /// The level at which something may be called now: what its last look has when the campaign is
     /// complete as planned, else that of the look it has reached. By slices every start is a look.
     fn look_level(&self, pairs: &Pairs) -> f64 {
-        let confirm = self.campaign.header.confirm.as_ref();
-        let has_budget = confirm.is_some_and(|confirm| confirm.budget.is_some());
         // A budget ends by time and by width, which say nothing of a difference.
         let is_over = match self.campaign.state {
             CampaignState::Complete => true,
-            CampaignState::Decided => has_budget,
+            CampaignState::Decided => self.campaign.header.budget().is_some(),
             _ => false,
         };
         let look = if is_over {

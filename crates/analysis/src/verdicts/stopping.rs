@@ -45,7 +45,7 @@ pub fn is_decided(campaign: &CampaignRecord, blocks: u32) -> bool {
 }
 
 /// Fewer starts than this are never enough: how far they lie apart would be chance.
-const FEWEST_STARTS: usize = 4;
+const STARTS_TO_LEAVE: usize = 4;
 
 /// How far one step of a campaign with a budget has come.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +123,7 @@ pub fn progress(campaign: &CampaignRecord, budget: &Budget) -> Vec<StepProgress>
 fn of_findings(step: &str, goal: f64, findings: &[&Finding]) -> StepProgress {
     let width = |finding: &&Finding| Some(finding.estimate?.half_width_percent()? / 100.0);
     // What a witness left out may be better in the next start; a crash will not.
-    let may_recover = |finding: &Finding| (1..FEWEST_STARTS).contains(&finding.left_out);
+    let may_recover = |finding: &Finding| (1..STARTS_TO_LEAVE).contains(&finding.left_out);
     let is_open = |finding: &&&Finding| finding.call != Call::Invalid || may_recover(finding);
     let open: Vec<&Finding> = findings.iter().filter(is_open).copied().collect();
     let widths: Option<Vec<f64>> = open.iter().map(width).collect();
@@ -131,7 +131,7 @@ fn of_findings(step: &str, goal: f64, findings: &[&Finding]) -> StepProgress {
         .iter()
         .map(|finding| finding.estimate.map_or(0, |estimate| estimate.starts))
         .min();
-    let has_enough = starts.is_some_and(|starts| starts >= FEWEST_STARTS);
+    let has_enough = starts.is_some_and(|starts| starts >= STARTS_TO_LEAVE);
     let is_narrow = |finding: &&Finding| width(finding).is_some_and(|width| width <= goal);
     let is_decided = |finding: &&Finding| {
         finding

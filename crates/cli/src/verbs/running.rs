@@ -46,7 +46,7 @@ pub fn run_to_end(
             tell_what_broke(broken, &path);
             INCOMPLETE
         }
-        CampaignEnd::Decided { block } if has_budget(&campaign) => {
+        CampaignEnd::Decided { block } if campaign.header.budget().is_some() => {
             tell!(
                 "it ended after start {block}, within its budget; for more starts: plimsoll \
                 resume {path}"
@@ -70,11 +70,6 @@ pub fn run_to_end(
         }
         _ => Ok(code),
     }
-}
-
-fn has_budget(campaign: &CampaignDir) -> bool {
-    let confirm = campaign.header.confirm.as_ref();
-    confirm.is_some_and(|confirm| confirm.budget.is_some())
 }
 
 /// The binary that trials run as.

@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use plimsoll_analysis::{AaHistory, Gate, GateRequest, Stored, gate_among, is_look};
-use plimsoll_store::{CampaignDir, CampaignRecord};
+use plimsoll_store::CampaignDir;
 
-use super::stop_rule::StopRule;
+use super::stop_rule::{Seen, StopRule};
 use crate::observer::{Notice, Observer};
 
 /// Ends steps by slices when the gate has its answer on them, and a campaign by blocks at the look
@@ -19,8 +19,7 @@ pub struct UntilGated<'a> {
     history: AaHistory<'a>,
     began: Instant,
     budget: Duration,
-    /// The campaign at the last look: its complete trials are not read again.
-    before: Option<CampaignRecord>,
+    seen: Seen,
 }
 
 impl<'a> UntilGated<'a> {
@@ -37,19 +36,13 @@ impl<'a> UntilGated<'a> {
             history: AaHistory::new(stored),
             began: Instant::now(),
             budget,
-            before: None,
+            seen: Seen::default(),
         }
     }
 
     /// What the gate says now; none where it cannot say anything yet.
     fn gate(&mut self, campaign: &CampaignDir) -> Option<Gate> {
-        let record = match self.before.take() {
-            Some(before) => campaign.load_after(before),
-            None => campaign.load(),
-        };
-        // What cannot be read now is read at the end, where it is an error.
-        self.before = record.ok();
-        gate_among(self.before.as_ref()?, &self.history, self.request).ok()
+        gate_among(self.seen.look(campaign)?, &self.history, self.request).ok()
     }
 
     /// Whether another block, as long as those before it, would end too late.
@@ -71,8 +64,7 @@ impl Observer for UntilGated<'_> {
 
 impl StopRule for UntilGated<'_> {
     fn is_enough(&mut self, campaign: &CampaignDir, block: u32) -> bool {
-        let confirm = campaign.header.confirm.as_ref();
-        if confirm.is_some_and(|confirm| confirm.budget.is_some()) {
+        if campaign.header.budget().is_some() {
             return false;
         }
         let is_decided = is_look(&campaign.header, block)

@@ -21,18 +21,34 @@ pub trait StopRule: Observer {
     }
 }
 
+/// A campaign at the last look: its complete trials are not read again.
+#[derive(Default)]
+pub(super) struct Seen(Option<CampaignRecord>);
+
+impl Seen {
+    /// The campaign as it is now. What cannot be read now is `None`, and is read at the end, where
+    /// it is an error.
+    pub fn look(&mut self, campaign: &CampaignDir) -> Option<&CampaignRecord> {
+        let record = match self.0.take() {
+            Some(before) => campaign.load_after(before),
+            None => campaign.load(),
+        };
+        self.0 = record.ok();
+        self.0.as_ref()
+    }
+}
+
 /// Ends at a planned look at which everything is decided.
 pub(crate) struct PlannedLooks<'a> {
     observer: &'a mut dyn Observer,
-    /// The campaign at the last look: its complete trials are not read again.
-    before: Option<CampaignRecord>,
+    seen: Seen,
 }
 
 impl<'a> PlannedLooks<'a> {
     pub fn new(observer: &'a mut dyn Observer) -> Self {
         Self {
             observer,
-            before: None,
+            seen: Seen::default(),
         }
     }
 }
@@ -52,14 +68,8 @@ impl StopRule for PlannedLooks<'_> {
         if !is_look(&campaign.header, block) {
             return false;
         }
-        let record = match self.before.take() {
-            Some(before) => campaign.load_after(before),
-            None => campaign.load(),
-        };
-        // What cannot be read now is read at the end, where it is an error.
-        self.before = record.ok();
-        self.before
-            .as_ref()
+        self.seen
+            .look(campaign)
             .is_some_and(|record| is_decided(record, block))
     }
 }

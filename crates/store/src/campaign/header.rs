@@ -6,7 +6,7 @@ use plimsoll_core::plan::Plan;
 use plimsoll_core::schedule::ScheduledTrial;
 use serde::{Deserialize, Serialize};
 
-use crate::campaign::confirm::Confirm;
+use crate::campaign::confirm::{Budget, Confirm};
 
 /// The version of the folder format. A reader refuses a newer one.
 pub const FORMAT: u32 = 2;
@@ -47,6 +47,11 @@ impl CampaignHeader {
         self.confirm
             .as_ref()
             .is_some_and(|confirm| confirm.control == label)
+    }
+
+    /// The budget of a confirm campaign that has one.
+    pub fn budget(&self) -> Option<&Budget> {
+        self.confirm.as_ref()?.budget.as_ref()
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use plimsoll_analysis::{StepProgress, progress};
 use plimsoll_core::plan::{Family, Step, Workload};
 use plimsoll_core::units::format_duration_ns;
-use plimsoll_store::{Budget, CampaignDir, CampaignRecord};
+use plimsoll_store::{Budget, CampaignDir};
+
+use crate::confirm::stop_rule::Seen;
 
 /// What has been used of a budget, and what for.
 pub(super) struct BudgetWatch<'a> {
@@ -16,8 +18,7 @@ pub(super) struct BudgetWatch<'a> {
     before: Duration,
     /// How long the last start took, and how many steps it had.
     last: Option<(Duration, usize)>,
-    /// The campaign at the last look: its complete trials are not read again.
-    record: Option<CampaignRecord>,
+    seen: Seen,
     /// Steps that have been measured enough.
     done: BTreeSet<String>,
 }
@@ -29,7 +30,7 @@ impl<'a> BudgetWatch<'a> {
             began: Instant::now(),
             before,
             last: None,
-            record: None,
+            seen: Seen::default(),
             done: BTreeSet::new(),
         }
     }
@@ -55,13 +56,7 @@ impl<'a> BudgetWatch<'a> {
         start: u32,
         settled: Option<&BTreeSet<String>>,
     ) -> Option<String> {
-        let record = match self.record.take() {
-            Some(before) => campaign.load_after(before),
-            None => campaign.load(),
-        };
-        // What cannot be read now is read at the end, where it is an error.
-        self.record = record.ok();
-        let mut progress = progress(self.record.as_ref()?, self.budget);
+        let mut progress = progress(self.seen.look(campaign)?, self.budget);
         if let Some(settled) = settled {
             progress.iter_mut().for_each(|of| of.settle(settled));
         }
