@@ -7,7 +7,7 @@ use plimsoll_core::readings::HostReading;
 use plimsoll_core::seed::Draw;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::{Prepared, SqlSession};
-use plimsoll_host::{Collector, Proc};
+use plimsoll_host::{Collector, Looks, Proc};
 use plimsoll_load::{
     Arrival, Control, Ended, Failure, MonotonicClock, Next, Outcome, Progress, StepOptions,
     StepOutputs, Stop, Task, Worker, run_step,
@@ -103,7 +103,8 @@ impl Selects {
     /// With the readings that a step of a campaign takes once a second, or without any: an
     /// instrumented process is too slow for these.
     pub fn run(self, target: &Target, has_readings: bool) -> Result<Run, Failed> {
-        let collector = has_readings.then(|| Collector::start(Proc::new(), target.watch(), None));
+        let collector =
+            has_readings.then(|| Collector::start(Proc::new(), target.watch(), Looks::EachSecond));
         let mut rss_pages = 0;
         let recorder_before_ns = thread_cpu_ns();
         let outcome = run_step(

@@ -2,7 +2,7 @@
 
 use nix::sys::resource::{UsageWho, getrusage};
 use plimsoll_core::readings::HostReading;
-use plimsoll_host::{Collector, Proc};
+use plimsoll_host::{Collector, Looks, Proc};
 
 use crate::Failed;
 use crate::server::Target;
@@ -38,7 +38,7 @@ impl Usage {
             Client::Own => UsageWho::RUSAGE_SELF,
             Client::Children => UsageWho::RUSAGE_CHILDREN,
         };
-        let collector = Collector::start(Proc::new(), target.watch(), None);
+        let collector = Collector::start(Proc::new(), target.watch(), Looks::EachSecond);
         let before = own(who)?;
         let done = work()?;
         let after = own(who)?;

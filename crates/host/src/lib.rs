@@ -28,7 +28,9 @@ pub use affinity::{Cpus, pin_thread};
 pub use awake::AwakeCpus;
 pub use busy::{MachineClocks, MachineCpu};
 pub use canary::{Canary, run_canary, speed_witness};
-pub use collector::{ChildUsage, Collector, EngineUnderLoad, PreparedCollector, child_usage};
+pub use collector::{
+    ChildUsage, Collector, EngineUnderLoad, Looks, PreparedCollector, child_usage,
+};
 pub use disk::InFlight;
 pub use environment::{Environment, Fact, capture_environment};
 pub use memory::Memory;

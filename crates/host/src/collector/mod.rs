@@ -53,19 +53,30 @@ pub struct PreparedCollector {
     data_dir: PathBuf,
 }
 
+/// When a [`Collector`] takes samples.
+#[derive(Clone, Debug)]
+pub enum Looks {
+    /// At the beginning and at the end: what others do in between is not to be disturbed.
+    AtEnds,
+    /// Each second, too.
+    EachSecond,
+    /// Each second, and writes this `host.tsv`: a header, then a line for each second with the
+    /// columns `second`, `cpu_busy_pct`, `cpu_user_pct`, `cpu_system_pct`, `steal_pct` (of all
+    /// CPUs), `context_switches`, `read_kib`, `write_kib`, `reads`, `writes` (per second, of the
+    /// host and of the data directory's device), `psi_io_pct`, `rss_mib`. An empty cell is
+    /// unavailable.
+    Series(PathBuf),
+}
+
 const INTERVAL: Duration = Duration::from_secs(1);
 
 impl Collector {
-    /// Takes the first sample before it returns: for a step whose work begins after that. `series`
-    /// is where to write `host.tsv`: a header, then a line for each second with the columns
-    /// `second`, `cpu_busy_pct`, `cpu_user_pct`, `cpu_system_pct`, `steal_pct` (of all CPUs),
-    /// `context_switches`, `read_kib`, `write_kib`, `reads`, `writes` (per second, of the host and
-    /// of the data directory's device), `psi_io_pct`, `rss_mib`. An empty cell is unavailable.
-    pub fn start(proc_: Proc, watch: EngineUnderLoad, series: Option<PathBuf>) -> Collector {
+    /// Takes the first sample before it returns: for a step whose work begins after that.
+    pub fn start(proc_: Proc, watch: EngineUnderLoad, looks: Looks) -> Collector {
         let mut prepared = Self::prepare(proc_, watch);
         let activity = prepared.sampler.activity();
         let first = prepared.sampler.sample();
-        prepared.begin((first, activity), None, series)
+        prepared.begin((first, activity), None, looks)
     }
 
     /// Meets every process and every file for the first time; what that costs does not belong to
@@ -155,7 +166,7 @@ impl PreparedCollector {
     pub fn begin_at<T>(
         mut self,
         begin: Instant,
-        series: Option<PathBuf>,
+        looks: Looks,
         before: impl FnOnce() -> Option<T>,
     ) -> Option<(T, Collector)> {
         let (before, first) = urgently(|| {
@@ -164,15 +175,19 @@ impl PreparedCollector {
             let sample = self.sampler.sample_quickly();
             Some((before, (sample, self.sampler.activity())))
         })?;
-        Some((before, self.begin(first, Some(begin), series)))
+        Some((before, self.begin(first, Some(begin), looks)))
     }
 
     fn begin(
         self,
         (first, first_activity): (Sample, Activity),
         begin: Option<Instant>,
-        series: Option<PathBuf>,
+        looks: Looks,
     ) -> Collector {
+        let series = match &looks {
+            Looks::Series(path) => Some(path),
+            Looks::AtEnds | Looks::EachSecond => None,
+        };
         let watcher = CollectorState {
             sampler: self.sampler,
             rss_max_bytes: first.rss_bytes.clone(),
@@ -182,17 +197,21 @@ impl PreparedCollector {
             first_activity,
             last_activity: None,
             last_second: 0,
-            series: series.map(|path| SeriesWriter::create(&path)),
+            series: series.map(|path| SeriesWriter::create(path)),
         };
         let watcher = Arc::new(Mutex::new(watcher));
         let (stop, stopped) = channel();
-        let thread = std::thread::Builder::new()
-            .name(String::from("host-collector"))
-            .spawn({
-                let watcher = Arc::clone(&watcher);
-                move || watch_until(&watcher, &stopped)
-            })
-            .map_err(|error| format!("no thread to sample with: {error}"));
+        let sampling = {
+            let watcher = Arc::clone(&watcher);
+            move || watch_until(&watcher, &stopped)
+        };
+        let thread = match looks {
+            Looks::AtEnds => Err(String::from("no thread samples: the step is in turns")),
+            Looks::EachSecond | Looks::Series(_) => std::thread::Builder::new()
+                .name(String::from("host-collector"))
+                .spawn(sampling)
+                .map_err(|error| format!("no thread to sample with: {error}")),
+        };
         Collector {
             watcher,
             stop,
@@ -307,7 +326,7 @@ mod tests {
     fn a_real_machine_gives_what_it_has() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("table"), [0; 5000]).unwrap();
-        let collector = Collector::start(Proc::new(), embedded(dir.path()), None);
+        let collector = Collector::start(Proc::new(), embedded(dir.path()), Looks::EachSecond);
         burn_cpu(50_000_000);
         std::thread::sleep(Duration::from_millis(1));
         let readings = collector.stop();
@@ -369,7 +388,7 @@ mod tests {
             server_pids: vec![server.id()],
             is_embedded: false,
         };
-        let collector = Collector::start(Proc::new(), watch, None);
+        let collector = Collector::start(Proc::new(), watch, Looks::EachSecond);
         burn_cpu(100_000_000);
         let readings = collector.stop();
         server.kill().unwrap();
@@ -402,7 +421,9 @@ mod tests {
         };
         let prepared = Collector::prepare(Proc::new(), watch);
         let begin = Instant::now() + Duration::from_millis(400);
-        let ((), mut collector) = prepared.begin_at(begin, None, || Some(())).unwrap();
+        let ((), mut collector) = prepared
+            .begin_at(begin, Looks::EachSecond, || Some(()))
+            .unwrap();
         std::thread::sleep(Duration::from_millis(200));
         collector.look_last();
         let window = begin.elapsed();
@@ -421,6 +442,18 @@ mod tests {
     }
 
     #[test]
+    fn in_turns_nobody_looks_in_between() {
+        let dir = tempfile::tempdir().unwrap();
+        let collector = Collector::start(Proc::new(), embedded(dir.path()), Looks::AtEnds);
+        std::thread::sleep(Duration::from_millis(10));
+        assert_eq!(lock(&collector.watcher).last_second, 0);
+        let readings = collector.stop();
+        assert!(readings[HostReading::ProcessCpu].value().is_some());
+        assert!(readings[HostReading::CollectorCpu].value().is_none());
+        assert!(!readings.contains(HostReading::SeriesRows));
+    }
+
+    #[test]
     fn an_empty_proc_makes_reasons_not_errors() {
         let dir = tempfile::tempdir().unwrap();
         let watch = EngineUnderLoad {
@@ -431,7 +464,7 @@ mod tests {
         let readings = Collector::start(
             Proc::at(dir.path()),
             watch,
-            Some(dir.path().join("no/host.tsv")),
+            Looks::Series(dir.path().join("no/host.tsv")),
         )
         .stop();
         // Nor does a quick look.
@@ -441,7 +474,7 @@ mod tests {
             is_embedded: false,
         };
         let quick = Collector::prepare(Proc::at(dir.path()), watch)
-            .begin_at(Instant::now(), None, || Some(()))
+            .begin_at(Instant::now(), Looks::EachSecond, || Some(()))
             .unwrap()
             .1;
         let quick = quick.stop_over(Some(Duration::from_secs(9)));
@@ -552,7 +585,7 @@ mod tests {
             server_pids: vec![50],
             is_embedded: false,
         };
-        let collector = Collector::start(Proc::at(dir.path()), watch, None);
+        let collector = Collector::start(Proc::at(dir.path()), watch, Looks::EachSecond);
         write_proc(dir.path(), data.path(), 130);
         let readings = collector.stop();
         write_proc(dir.path(), data.path(), 500);
@@ -591,7 +624,11 @@ mod tests {
     fn the_series_has_a_line_a_second() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("host.tsv");
-        let collector = Collector::start(Proc::new(), embedded(dir.path()), Some(path.clone()));
+        let collector = Collector::start(
+            Proc::new(),
+            embedded(dir.path()),
+            Looks::Series(path.clone()),
+        );
         // Until the thread has looked once: however late it is, the next look comes.
         let deadline = Instant::now() + Duration::from_secs(30);
         while lock(&collector.watcher).last_second == 0 {

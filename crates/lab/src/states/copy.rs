@@ -31,7 +31,7 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     give(to, &about)
 }
 
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     let about = fs::metadata(from)?;
     let (source, target) = (File::open(from)?, File::create_new(to)?);
     if rustix::fs::ioctl_ficlone(&target, &source).is_err() {
@@ -52,7 +52,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
 
 /// A copy belongs to whom the original belongs to. Only root can make it so where that is somebody
 /// else.
-fn give(path: &Path, about: &fs::Metadata) -> io::Result<()> {
+pub(super) fn give(path: &Path, about: &fs::Metadata) -> io::Result<()> {
     let now = fs::metadata(path)?;
     if (now.uid(), now.gid()) == (about.uid(), about.gid()) {
         return Ok(());

@@ -1,17 +1,23 @@
 //! Data that trials begin with: made once per cell by the plan's own steps, kept below the
 //! campaign's data folder, copied for each trial.
 
+mod bring_back;
 mod copy;
+mod page_cache;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::directory_bytes;
+use plimsoll_store::Design;
 
+use self::bring_back::{Contents, bring_back};
 use self::copy::copy_to_disk;
+pub(crate) use self::page_cache::{PageCache, even_out};
 use crate::error::LabError;
 use crate::observer::{Notice, Observer};
 use crate::places::remove_data_dir;
@@ -28,9 +34,15 @@ pub(crate) struct States<'a> {
     runner: &'a Runner<'a>,
     folder: PathBuf,
     /// By cell and load: its data, or why there is none.
-    made: BTreeMap<(usize, u32), Result<PathBuf, String>>,
+    made: BTreeMap<(usize, u32), Result<State, String>>,
     /// How long making them took.
     making: Duration,
+}
+
+struct State {
+    dir: PathBuf,
+    /// What is in it, where copies are brought back.
+    contents: Option<Contents>,
 }
 
 impl<'a> States<'a> {
@@ -67,8 +79,9 @@ impl<'a> States<'a> {
         self.made.keys().any(|(_, made)| *made == load)
     }
 
-    /// Puts a copy of the cell's data into a directory; nothing where trials begin without data.
-    /// `load` is the one of [`States::load_of`]. The inner error says why it cannot be had.
+    /// Puts a copy of the cell's data into a directory; nothing where trials begin without data. A
+    /// copy that is there, of any load, is brought back. `load` is the one of [`States::load_of`].
+    /// The inner error says why it cannot be had.
     pub fn restore(
         &mut self,
         cell: usize,
@@ -89,37 +102,25 @@ impl<'a> States<'a> {
             cell
         };
         let load = load.unwrap_or(1);
+        let is_brought_back = confirm.design == Design::Slices;
         if !self.made.contains_key(&(owner, load)) {
             let begin = Instant::now();
             let made = self.make(owner, load, observer)?;
-            self.made.insert((owner, load), made);
+            let contents = None;
+            let state = made.map(|dir| State { dir, contents });
+            self.made.insert((owner, load), state);
             self.making += begin.elapsed();
         }
-        let state = match self.made.get(&(owner, load)) {
-            Some(Ok(state)) => state,
-            Some(Err(reason)) => return Ok(Err(reason.clone())),
-            None => return Ok(Ok(())),
-        };
-        let copied = remove_data_dir(into)
-            .map_err(|error| error.to_string())
-            .and_then(|()| {
-                let parent = into.parent().unwrap_or(Path::new("/"));
-                make_dir(parent).map_err(|error| error.to_string())?;
-                let wanted = directory_bytes(state).map_err(|error| error.to_string())?;
-                copy_to_disk(state, into).map_err(|error| error.to_string())?;
-                let found = directory_bytes(into).map_err(|error| error.to_string())?;
-                if found == wanted {
-                    Ok(())
-                } else {
-                    Err(format!("{found} of {wanted} bytes arrived"))
-                }
-            });
-        Ok(copied.map_err(|error| {
-            format!(
-                "the data could not be copied to {}: {error}; free space there and resume",
-                into.display()
-            )
-        }))
+        Ok(match self.made.get_mut(&(owner, load)) {
+            Some(Ok(state)) => state.put(into, is_brought_back).map_err(|error| {
+                format!(
+                    "the data could not be copied to {}: {error}; free space there and resume",
+                    into.display()
+                )
+            }),
+            Some(Err(reason)) => Err(reason.clone()),
+            None => Ok(()),
+        })
     }
 
     fn position(&self, label: &str) -> usize {
@@ -184,5 +185,37 @@ impl<'a> States<'a> {
                 format!("the data that its trials begin with could not be made: {reason}")
             }
         }))
+    }
+}
+
+impl State {
+    /// Makes a folder what this is: from a copy that is there, or anew.
+    fn put(&mut self, into: &Path, is_brought_back: bool) -> Result<(), String> {
+        let wanted = directory_bytes(&self.dir).map_err(|error| error.to_string())?;
+        if into.exists() && !(is_brought_back && self.bring_back(into).is_ok()) {
+            remove_data_dir(into).map_err(|error| error.to_string())?;
+        }
+        if !into.exists() {
+            let parent = into.parent().unwrap_or(Path::new("/"));
+            make_dir(parent).map_err(|error| error.to_string())?;
+            copy_to_disk(&self.dir, into).map_err(|error| error.to_string())?;
+            // The copy is in the page cache, and the original may have left it.
+            if is_brought_back && self.contents.is_none() {
+                self.contents = Contents::of(into).ok();
+            }
+        }
+        let found = directory_bytes(into).map_err(|error| error.to_string())?;
+        match found == wanted {
+            true => Ok(()),
+            false => Err(format!("{found} of {wanted} bytes arrived")),
+        }
+    }
+
+    fn bring_back(&mut self, copy: &Path) -> io::Result<()> {
+        let contents = match &self.contents {
+            Some(contents) => contents,
+            None => self.contents.insert(Contents::of(&self.dir)?),
+        };
+        bring_back(contents, &self.dir, copy)
     }
 }

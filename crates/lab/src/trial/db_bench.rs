@@ -16,7 +16,7 @@ use plimsoll_core::rocksdb_report::{DRIVEN_BY_DB_BENCH, LOGICAL_BYTES, PRINTED};
 use plimsoll_core::units::{NS_PER_S, format_grouped};
 use plimsoll_engine::DrainAction;
 use plimsoll_engine::rocksdb::db_bench::{DbBench, DbBenchProcess, Job, Progress};
-use plimsoll_host::{ChildUsage, Collector, EngineUnderLoad, Proc, child_usage};
+use plimsoll_host::{ChildUsage, Collector, EngineUnderLoad, Looks, Proc, child_usage};
 use plimsoll_load::Command;
 use plimsoll_store::event::{Event, ServerReady, StepDone};
 use plimsoll_store::layout::series_dir;
@@ -272,7 +272,8 @@ fn run_process(
         server_pids: vec![process.pid()],
         is_embedded: false,
     };
-    let collector = Collector::start(Proc::new(), watch, Some(host_path(&order.dir, &step.name)));
+    let series = Looks::Series(host_path(&order.dir, &step.name));
+    let collector = Collector::start(Proc::new(), watch, series);
     let ended = wait_for(trial, &process, limit, |elapsed| {
         send_progress(trial, step, &report, elapsed);
     });

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::readings::Readings;
 use plimsoll_engine::EngineError;
-use plimsoll_host::{Collector, EngineUnderLoad, PreparedCollector, Proc, tree_pids};
+use plimsoll_host::{Collector, EngineUnderLoad, Looks, PreparedCollector, Proc, tree_pids};
 use plimsoll_load::Phase;
 use plimsoll_workload::SharedServer;
 
@@ -26,8 +26,8 @@ pub(super) struct MeasuringOptions {
     pub server: SharedServer,
     pub data_dir: PathBuf,
     pub is_embedded: bool,
-    /// The series of the host.
-    pub series: PathBuf,
+    /// When the host is looked at.
+    pub looks: Looks,
     /// Where the server's files of the trial are, and the step, when it is profiled.
     pub profile: Option<(PathBuf, String)>,
     /// The step's host readings end with what comes after its operations.
@@ -196,7 +196,7 @@ impl MeasuringOptions {
         let recorder = self.record();
         Ok(RunningReaders {
             counters,
-            collector: Collector::start(Proc::new(), self.watch(), Some(self.series.clone())),
+            collector: Collector::start(Proc::new(), self.watch(), self.looks.clone()),
             recorder,
         })
     }
@@ -218,7 +218,7 @@ impl MeasuringOptions {
                 let goes_on = is_over.recv_timeout(rest) != Err(RecvTimeoutError::Disconnected);
                 goes_on.then(|| scope.spawn(|| self.server.counters()))
             };
-            let (asked, collector) = collector.begin_at(begin, Some(self.series.clone()), ask)?;
+            let (asked, collector) = collector.begin_at(begin, self.looks.clone(), ask)?;
             Some((asked.join(), collector))
         })
         .unzip();

@@ -21,6 +21,7 @@ use plimsoll_core::record::{ClientRecord, OperationRecord};
 use plimsoll_core::rocksdb_stats;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::DrainLimits;
+use plimsoll_host::Looks;
 use plimsoll_load::{
     Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome, StepOutputs,
     run_step as run_workers,
@@ -264,7 +265,11 @@ impl<'r, 't> StepRun<'r, 't> {
             server: self.server.clone(),
             data_dir: order.data_dir.clone(),
             is_embedded: self.is_embedded,
-            series: host_path(&order.dir, &self.step.name),
+            // All trials would look in the same turns, those of any of them.
+            looks: match order.has_turns {
+                true => Looks::AtEnds,
+                false => Looks::Series(host_path(&order.dir, &self.step.name)),
+            },
             profile: order
                 .profile_ns
                 .map(|_| (order.dir.join(SERVER_FOLDER), self.step.name.clone())),
