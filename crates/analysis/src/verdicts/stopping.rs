@@ -58,6 +58,8 @@ pub struct StepProgress {
     pub half_width: Option<f64>,
     /// The half-width that is enough.
     pub goal: f64,
+    /// Whether each throughput is narrow enough or has a verdict.
+    pub is_decided: bool,
     /// Why no more starts are needed; `None` while they are.
     pub done: Option<StepDone>,
 }
@@ -67,8 +69,8 @@ pub struct StepProgress {
 pub enum StepDone {
     /// All intervals are narrow enough.
     Narrow,
-    /// Each of them is narrow enough, or has a verdict.
-    Decided,
+    /// Who asks needs no more.
+    Settled,
     /// Nothing can be said of any of them: one crashed, or all starts were left out.
     Invalid,
 }
@@ -81,12 +83,12 @@ impl StepProgress {
         Some(self.starts as f64 * share * share)
     }
 
-    /// Lets somebody else say which steps are decided, in place of width and verdicts. One of which
-    /// nothing can be said stays done.
+    /// Lets somebody else say which steps are done, in place of the width. One of which nothing can
+    /// be said stays done.
     pub fn settle(&mut self, settled: &BTreeSet<String>) {
         self.done = match self.done {
             Some(StepDone::Invalid) => Some(StepDone::Invalid),
-            _ if settled.contains(&self.step) => Some(StepDone::Decided),
+            _ if settled.contains(&self.step) => Some(StepDone::Settled),
             _ => None,
         };
     }
@@ -142,7 +144,6 @@ fn of_findings(step: &str, goal: f64, findings: &[&Finding]) -> StepProgress {
         () if open.is_empty() && !findings.is_empty() => Some(StepDone::Invalid),
         () if !has_enough => None,
         () if open.iter().all(is_narrow) => Some(StepDone::Narrow),
-        () if open.iter().all(|of| is_narrow(of) || is_decided(of)) => Some(StepDone::Decided),
         () => None,
     };
     StepProgress {
@@ -152,6 +153,7 @@ fn of_findings(step: &str, goal: f64, findings: &[&Finding]) -> StepProgress {
             .filter(|widths| !widths.is_empty())
             .map(|widths| widths.into_iter().fold(0.0, f64::max)),
         goal,
+        is_decided: has_enough && open.iter().all(|of| is_narrow(of) || is_decided(of)),
         done,
     }
 }

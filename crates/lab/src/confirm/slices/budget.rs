@@ -10,28 +10,48 @@ use plimsoll_store::{Budget, CampaignDir};
 
 use crate::confirm::stop_rule::Seen;
 
+/// A start has at least so many times as long for turns as for what comes before them: with few
+/// steps left each has more time.
+const TURNS_TO_SETUP: f64 = 2.0;
+/// But never more than so many times as much as it began with.
+const MOST_TIMES: f64 = 4.0;
+
 /// What has been used of a budget, and what for.
 pub(super) struct BudgetWatch<'a> {
     budget: &'a Budget,
+    /// How long a step has turns in a start of all steps.
+    time: Duration,
     began: Instant,
     /// What earlier runs of the campaign took.
     before: Duration,
-    /// How long the last start took, and how many steps it had.
-    last: Option<(Duration, usize)>,
+    last: Option<Cost>,
     seen: Seen,
-    /// Steps that have been measured enough.
-    done: BTreeSet<String>,
+    /// Steps that are not in the next start: those that have been measured enough, and those that
+    /// others come before.
+    left_out: BTreeSet<String>,
+    is_done: bool,
+}
+
+/// What a start takes, but for its turns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cost {
+    /// Until its first step begins, the making of data left out.
+    pub setup: Duration,
+    /// Of each step.
+    pub step: Duration,
 }
 
 impl<'a> BudgetWatch<'a> {
-    pub fn new(budget: &'a Budget, before: Duration) -> Self {
+    pub fn new(budget: &'a Budget, time: Duration, before: Duration) -> Self {
         Self {
             budget,
+            time,
             began: Instant::now(),
             before,
             last: None,
             seen: Seen::default(),
-            done: BTreeSet::new(),
+            left_out: BTreeSet::new(),
+            is_done: false,
         }
     }
 
@@ -39,17 +59,26 @@ impl<'a> BudgetWatch<'a> {
     /// not build on what it wrote.
     pub fn open_steps(&self, workload: &Workload) -> Vec<Step> {
         let may_leave = |step: &Step| workload.family() == Family::Sysbench || !step.is_writing();
-        let is_open = |step: &&Step| !(self.done.contains(&step.name) && may_leave(step));
+        let is_open = |step: &&Step| !(self.left_out.contains(&step.name) && may_leave(step));
         workload.steps().iter().filter(is_open).cloned().collect()
     }
 
-    /// Notes how long a start took.
-    pub fn book(&mut self, length: Duration, steps: usize) {
-        self.last = Some((length, steps));
+    /// How long each of so many steps has turns in the next start.
+    pub fn time_of_step(&self, steps: usize) -> Duration {
+        let setup = self.last.map_or(0.0, |last| last.setup.as_secs_f64());
+        let whole = self.time.as_secs_f64() * steps.max(1) as f64;
+        let times = (TURNS_TO_SETUP * setup / whole).clamp(1.0, MOST_TIMES);
+        self.time.mul_f64(times)
     }
 
-    /// Looks at what is there. The sentence reports how far the campaign is. `settled` are the steps
-    /// that need no more starts, if widths and verdicts do not say it.
+    /// Notes what a start took.
+    pub fn book(&mut self, cost: Cost) {
+        self.last = Some(cost);
+    }
+
+    /// Looks at what is there, and chooses the steps of the next start. The sentence reports how
+    /// far the campaign is. `settled` are the steps that need no more starts, if widths do not say
+    /// it.
     pub fn look(
         &mut self,
         campaign: &CampaignDir,
@@ -60,25 +89,72 @@ impl<'a> BudgetWatch<'a> {
         if let Some(settled) = settled {
             progress.iter_mut().for_each(|of| of.settle(settled));
         }
-        let is_done = |of: &&StepProgress| of.done.is_some();
-        self.done = progress
+        let chosen = self.chosen(&progress);
+        self.left_out = progress
             .iter()
-            .filter(is_done)
             .map(|of| of.step.clone())
+            .filter(|step| !chosen.contains(step.as_str()))
             .collect();
-        let fits = self.starts_that_fit(progress.len() - self.done.len());
-        Some(summary(start, &progress, fits))
+        self.is_done = progress.iter().all(|of| of.done.is_some());
+        Some(summary(
+            start,
+            &progress,
+            self.starts_that_fit(chosen.len()),
+        ))
     }
 
     /// Whether nothing is left to measure.
-    pub fn is_done(&self, steps: &[String]) -> bool {
-        steps.iter().all(|step| self.done.contains(step))
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// The steps of the next start: those without a verdict before those that have one, and those
+    /// that need few starts before those that need many, as long as there is time for all the starts
+    /// that they need. What time that leaves goes to the others.
+    fn chosen<'p>(&self, progress: &'p [StepProgress]) -> BTreeSet<&'p str> {
+        let needed = |of: &StepProgress| {
+            let more = of.starts_needed().map(|needed| needed - of.starts as f64);
+            more.map_or(1.0, |more| more.ceil().max(1.0))
+        };
+        let mut open: Vec<(bool, f64, &str)> = progress
+            .iter()
+            .filter(|of| of.done.is_none())
+            .map(|of| (of.is_decided, needed(of), of.step.as_str()))
+            .collect();
+        open.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let all = || open.iter().map(|(_, _, step)| *step).collect();
+        let Some(last) = self.last else {
+            return all();
+        };
+        let left = self.left().as_secs_f64();
+        let of_step = (self.time + last.step).as_secs_f64();
+        let mut spent = 0.0;
+        let mut starts: f64 = 0.0;
+        let mut chosen = BTreeSet::new();
+        for (_, needed, step) in &open {
+            let more = (needed - starts).max(0.0) * last.setup.as_secs_f64() + needed * of_step;
+            if spent + more <= left {
+                spent += more;
+                starts = starts.max(*needed);
+                chosen.insert(*step);
+            }
+        }
+        if chosen.is_empty() {
+            return all();
+        }
+        for (_, _, step) in &open {
+            if !chosen.contains(step) && spent + starts * of_step <= left {
+                spent += starts * of_step;
+                chosen.insert(*step);
+            }
+        }
+        chosen
     }
 
     /// Why no other start may begin; `None` if it may.
     pub fn why_no_time(&self, steps: usize) -> Option<String> {
         let next = self.next_start(steps)?;
-        (self.spent() + next > self.time()).then(|| {
+        (self.spent() + next > self.time_in_all()).then(|| {
             format!(
                 "the budget of {} has no room for another start of about {}",
                 format_duration_ns(self.budget.time_ns),
@@ -88,10 +164,10 @@ impl<'a> BudgetWatch<'a> {
     }
 
     pub fn left(&self) -> Duration {
-        self.time().saturating_sub(self.spent())
+        self.time_in_all().saturating_sub(self.spent())
     }
 
-    fn time(&self) -> Duration {
+    fn time_in_all(&self) -> Duration {
         Duration::from_nanos(self.budget.time_ns)
     }
 
@@ -99,10 +175,10 @@ impl<'a> BudgetWatch<'a> {
         self.before + self.began.elapsed()
     }
 
-    /// The next start is as long as the last one, for fewer steps; none before the first.
+    /// What the next start takes; none before the first.
     fn next_start(&self, steps: usize) -> Option<Duration> {
-        let (length, of) = self.last?;
-        Some(length.mul_f64(steps as f64 / of.max(1) as f64))
+        let last = self.last?;
+        Some(last.setup + (last.step + self.time_of_step(steps)) * steps as u32)
     }
 
     fn starts_that_fit(&self, steps: usize) -> Option<f64> {
@@ -111,14 +187,21 @@ impl<'a> BudgetWatch<'a> {
     }
 }
 
-/// `after start 4: 20 of 32 steps are done; about 6 more starts fit; 3 steps need more than that`.
+/// `after start 4: 20 of 32 steps are as narrow as asked for, 5 others have a verdict; about 6 more
+/// starts fit into the budget; 3 steps will stay wider`.
 fn summary(start: u32, progress: &[StepProgress], fits: Option<f64>) -> String {
     let done = progress.iter().filter(|of| of.done.is_some()).count();
+    let open = || progress.iter().filter(|of| of.done.is_none());
+    let decided = open().filter(|of| of.is_decided).count();
     let mut parts = vec![format!(
         "after start {start}: {done} of {} steps are done",
         progress.len()
     )];
-    let open = || progress.iter().filter(|of| of.done.is_none());
+    match decided {
+        0 => {}
+        1 => parts[0].push_str(", another one has verdicts"),
+        many => parts[0].push_str(&format!(", {many} others have verdicts")),
+    }
     if let Some(fits) = fits.filter(|_| open().next().is_some()) {
         let noun = if fits == 1.0 { "start" } else { "starts" };
         parts.push(format!("about {fits:.0} more {noun} fit into the budget"));
@@ -156,21 +239,43 @@ mod tests {
             starts,
             half_width: Some(half_width),
             goal: 0.01,
+            is_decided: done.is_some(),
             done,
         }
     }
+
+    const BUDGET: Budget = Budget {
+        time_ns: 100_000_000_000,
+        reads: 0.01,
+        writes: 0.04,
+    };
+
+    /// With 60 s left, 10 s before the first step of a start, and 2 s for each step.
+    fn watch() -> BudgetWatch<'static> {
+        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 40 * SECOND);
+        watch.book(Cost {
+            setup: 10 * SECOND,
+            step: SECOND,
+        });
+        watch
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
     fn what_will_not_be_known_is_named_in_time() {
         let progress = [
             of("read", 4, 0.008, Some(StepDone::Narrow)),
             of("wide", 4, 0.03, None),
-            of("near", 4, 0.012, None),
+            StepProgress {
+                is_decided: true,
+                ..of("near", 4, 0.012, None)
+            },
         ];
         assert_eq!(
             summary(4, &progress, Some(6.0)),
-            "after start 4: 1 of 3 steps are done; about 6 more starts fit into the budget; wide \
-            will stay wider than asked for"
+            "after start 4: 1 of 3 steps are done, another one has verdicts; about 6 more starts \
+            fit into the budget; wide will stay wider than asked for"
         );
         assert_eq!(
             summary(4, &progress[..1], Some(6.0)),
@@ -180,19 +285,57 @@ mod tests {
 
     #[test]
     fn time_is_given_to_starts_that_end_within_it() {
-        let budget = Budget {
-            time_ns: 100_000_000_000,
-            reads: 0.01,
-            writes: 0.04,
-        };
-        let mut watch = BudgetWatch::new(&budget, Duration::from_secs(40));
+        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 40 * SECOND);
         assert_eq!(
             watch.why_no_time(8),
             None,
             "nobody knows how long it will take"
         );
-        watch.book(Duration::from_secs(80), 8);
-        assert!(watch.why_no_time(8).unwrap().contains("about 80.0s"));
+        watch.book(Cost {
+            setup: 12 * SECOND,
+            step: 5 * SECOND,
+        });
+        assert!(watch.why_no_time(8).unwrap().contains("about 76.0s"));
         assert_eq!(watch.why_no_time(4), None, "half of the steps are done");
+    }
+
+    #[test]
+    fn few_steps_have_more_time_each() {
+        let watch = watch();
+        let seconds = |steps| watch.time_of_step(steps).as_secs_f64();
+        assert_eq!([1, 5, 10, 20, 40].map(seconds), [4.0, 4.0, 2.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn what_can_be_finished_comes_first() {
+        let watch = watch();
+        let chosen = |progress: &[StepProgress]| -> Vec<String> {
+            let chosen = watch.chosen(progress);
+            chosen.into_iter().map(str::to_owned).collect()
+        };
+        // Two more starts, 24 s; nine more would take 108 s.
+        let near = of("near", 4, 0.012, None);
+        let wide = of("wide", 4, 0.018, None);
+        assert_eq!(
+            chosen(&[near.clone(), wide.clone()]),
+            ["near", "wide"],
+            "what is left goes to others"
+        );
+        let many: Vec<StepProgress> = (0..30)
+            .map(|at| StepProgress {
+                is_decided: true,
+                ..of(&format!("d{at:02}"), 4, 0.012, None)
+            })
+            .collect();
+        let all: Vec<StepProgress> = [vec![wide.clone()], many, vec![near]].concat();
+        let found = chosen(&all);
+        assert!(found.contains(&"near".to_owned()), "{found:?}");
+        assert!(!found.contains(&"wide".to_owned()), "{found:?}");
+        assert!(found.len() < 12, "{found:?}");
+        assert_eq!(
+            chosen(&[wide]),
+            ["wide"],
+            "hopeless, and nothing else to do"
+        );
     }
 }

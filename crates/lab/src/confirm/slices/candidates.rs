@@ -302,9 +302,13 @@ impl<'a, 'o> Candidates<'a, 'o> {
         }
     }
 
-    /// Closes all trials and removes their data, or keeps that of complete ones. How many are not
-    /// complete.
-    pub fn close(self, mut kept: Option<(&mut KeptData, Option<u32>)>) -> Result<usize, LabError> {
+    /// Closes all trials, keeps the data of complete ones, and removes that of others. How many are
+    /// not complete. `as_it_was` is the load that data is of, if nobody wrote to it.
+    pub fn close(
+        self,
+        kept: &mut KeptData,
+        as_it_was: Option<Option<u32>>,
+    ) -> Result<usize, LabError> {
         let is_stopped = self.is_stop_requested();
         let mut broken = 0;
         for candidate in self.all {
@@ -322,11 +326,9 @@ impl<'a, 'o> Candidates<'a, 'o> {
                     reason,
                 });
             }
-            match &mut kept {
-                Some((kept, load)) if end.is_ok() => {
-                    kept.keep(&candidate.cell.label, *load, candidate.data_dir);
-                }
-                _ => remove_data(&candidate.data_dir, self.observer),
+            match end {
+                Ok(()) => kept.keep(&candidate.cell.label, as_it_was, candidate.data_dir),
+                Err(_) => remove_data(&candidate.data_dir, self.observer),
             }
         }
         Ok(broken)

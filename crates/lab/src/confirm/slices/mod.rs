@@ -2,6 +2,7 @@
 
 mod budget;
 mod candidates;
+mod forms;
 mod order;
 mod rounds;
 mod start;
@@ -15,8 +16,8 @@ use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::Event;
 use plimsoll_store::{Confirm, TrialRecord};
 
-use self::budget::BudgetWatch;
-use self::start::{KeptData, Start, Which};
+use self::budget::{BudgetWatch, Cost};
+use self::start::{KeptData, Start, Which, per_step};
 use crate::campaign_run::CampaignRun;
 use crate::error::LabError;
 use crate::observer::{CampaignEnd, Notice};
@@ -27,18 +28,28 @@ pub(crate) fn run_starts(
     run: &mut CampaignRun<'_, '_>,
     done: &[TrialRecord],
 ) -> Result<CampaignEnd, LabError> {
+    let mut kept = KeptData::default();
+    let end = run_with(run, done, &mut kept);
+    kept.remove(run.observer);
+    end
+}
+
+fn run_with(
+    run: &mut CampaignRun<'_, '_>,
+    done: &[TrialRecord],
+    kept: &mut KeptData,
+) -> Result<CampaignEnd, LabError> {
     let runner = run.runner;
     let header = &runner.campaign.header;
     let Some(confirm) = &header.confirm else {
         return Ok(CampaignEnd::Complete);
     };
+    let starts = confirm.starts.unwrap_or(1);
     let mut watch = confirm
         .budget
         .as_ref()
-        .map(|budget| BudgetWatch::new(budget, spent(&header.schedule, done)));
+        .map(|budget| BudgetWatch::new(budget, per_step(confirm), spent(&header.schedule, done)));
     let mut broken = 0;
-    let mut kept = KeptData::default();
-    let starts = confirm.starts.unwrap_or(1);
     for number in 1..=starts {
         let trials: Vec<&ScheduledTrial> = header
             .schedule
@@ -61,7 +72,6 @@ pub(crate) fn run_starts(
             cells: &cells,
             attempt,
         });
-        let began = Instant::now();
         let which = Which {
             number,
             attempt,
@@ -69,13 +79,16 @@ pub(crate) fn run_starts(
             load: run.states.load_of(number),
             watch: watch.as_ref(),
         };
-        let mut start = Start::open(run, confirm, &which, &mut kept)?;
+        let mut start = Start::open(run, confirm, &which, kept)?;
         start.run_steps();
-        let steps = start.steps.len();
-        let making = start.making;
-        broken += start.close_trials(&mut kept)?;
-        if let Some(watch) = &mut watch {
-            watch.book(began.elapsed().saturating_sub(making), steps);
+        let cost = start.cost();
+        let closing = Instant::now();
+        broken += start.close_trials(kept)?;
+        if let (Some(watch), Some(cost)) = (&mut watch, cost) {
+            watch.book(Cost {
+                setup: cost.setup + closing.elapsed(),
+                ..cost
+            });
         }
         if run.is_stopped() {
             return Ok(CampaignEnd::Interrupted);
@@ -97,7 +110,7 @@ fn has_enough(
     let campaign = run.runner.campaign;
     let settled = run.observer.settled(campaign);
     let summary = watch.look(campaign, start, settled.as_ref());
-    let is_done = watch.is_done(&confirm.steps);
+    let is_done = watch.is_done();
     let base = |cell: &&Cell| cell.label == confirm.base;
     let cells = &run.runner.campaign.header.plan.cells;
     let open = cells

@@ -8,15 +8,19 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{Cell, Step};
 use plimsoll_core::schedule::ScheduledTrial;
+use plimsoll_core::units::format_bytes;
 use plimsoll_host::directory_bytes;
 use plimsoll_store::{Confirm, seal};
 
-use super::budget::BudgetWatch;
+use super::budget::{BudgetWatch, Cost};
 use super::candidates::{Candidate, Candidates, listen};
 use crate::campaign_run::CampaignRun;
+use crate::confirm::memory::{server_bytes, usable_bytes};
 use crate::error::LabError;
 use crate::message::{TrialOrder, TurnCommand};
-use crate::trial_process::write_trial_failed;
+use crate::observer::{Notice, Observer};
+use crate::states::{PageCache, even_out};
+use crate::trial_process::{remove_data, write_trial_failed};
 
 /// Servers must be up, data read and workers connected by then; the data takes its own time on top.
 const READY_LIMIT: Duration = Duration::from_secs(300);
@@ -41,11 +45,13 @@ pub(super) struct Start<'a, 'o> {
     pub last_progress: Instant,
     /// When it began, the making of the data left out: the next start has it.
     began: Instant,
-    /// How long the making of the data took.
-    pub making: Duration,
     load: Option<u32>,
     /// How long it took until the first step began.
     pub setup: Duration,
+    /// How long each step has turns.
+    pub time_of_step: Duration,
+    /// Of the steps that are over, how many there are and how long they had turns.
+    pub in_turns: (u32, Duration),
 }
 
 impl<'a, 'o> Start<'a, 'o> {
@@ -72,6 +78,7 @@ impl<'a, 'o> Start<'a, 'o> {
             .filter_map(|candidate| directory_bytes(&candidate.data_dir).ok())
             .max()
             .unwrap_or(0);
+        even_out_caches(run, &candidates, which.number);
         let (sender, inbox) = channel();
         // No server is up before the last copy is made: it would work while data is copied.
         for (index, order) in orders.iter().enumerate() {
@@ -91,6 +98,8 @@ impl<'a, 'o> Start<'a, 'o> {
         // To start a server, to check and read its data, and to connect.
         let ready_limit = READY_LIMIT + watchdog + Duration::from_secs(data_bytes / SLOWEST_READ);
         Ok(Self {
+            time_of_step: which.time_of_step(confirm, candidates[base].cell),
+            in_turns: (0, Duration::ZERO),
             confirm,
             seed: header.seed,
             watchdog,
@@ -98,7 +107,6 @@ impl<'a, 'o> Start<'a, 'o> {
             starts: confirm.starts.unwrap_or(1),
             steps: which.open_steps(candidates[base].cell),
             until: which.watch.map(|watch| Instant::now() + watch.left()),
-            making,
             load: which.load,
             candidates: Candidates::new(candidates, inbox, run.observer, ready_limit),
             base,
@@ -133,6 +141,16 @@ impl<'a, 'o> Start<'a, 'o> {
         self.candidates.wait("end", |candidate| candidate.is_out);
     }
 
+    /// What it took until now; `None` if no step is over.
+    pub fn cost(&self) -> Option<Cost> {
+        let (steps, turns) = self.in_turns;
+        let of_steps = self.began.elapsed().saturating_sub(self.setup + turns);
+        (steps > 0).then(|| Cost {
+            setup: self.setup,
+            step: of_steps / steps,
+        })
+    }
+
     pub fn can_go_on(&self) -> bool {
         !self.candidates.are_stopped()
             && !self.candidates[self.base].is_out
@@ -140,31 +158,87 @@ impl<'a, 'o> Start<'a, 'o> {
                 .any(|index| index != self.base && !self.candidates[index].is_out)
     }
 
-    /// Closes all trials and removes their data, unless nothing has written to it. How many are not
-    /// complete.
+    /// Closes all trials and leaves their data to the next start. How many are not complete.
     pub fn close_trials(self, kept: &mut KeptData) -> Result<usize, LabError> {
         let is_as_it_was = !self.steps.iter().any(Step::is_writing);
         self.candidates
-            .close(is_as_it_was.then_some((kept, self.load)))
+            .close(kept, is_as_it_was.then_some(self.load))
     }
 }
 
-/// Data directories that a start leaves to the next one, because its steps only read: by label
-/// and load.
+/// Data directories that a start leaves to the next one, by label.
 #[derive(Default)]
-pub(super) struct KeptData(BTreeMap<(String, Option<u32>), PathBuf>);
+pub(super) struct KeptData(BTreeMap<String, Kept>);
+
+/// One of them.
+struct Kept {
+    data_dir: PathBuf,
+    /// Which load it is a copy of, if the start's steps only read.
+    as_it_was: Option<Option<u32>>,
+}
 
 impl KeptData {
-    pub fn keep(&mut self, label: &str, load: Option<u32>, data_dir: PathBuf) {
-        self.0.insert((label.to_owned(), load), data_dir);
+    pub fn keep(&mut self, label: &str, as_it_was: Option<Option<u32>>, data_dir: PathBuf) {
+        let kept = Kept {
+            data_dir,
+            as_it_was,
+        };
+        self.0.insert(label.to_owned(), kept);
     }
 
-    /// Moves a cell's directory to where it is wanted. False where there is none.
-    fn take(&mut self, label: &str, load: Option<u32>, into: &Path) -> bool {
-        self.0
-            .remove(&(label.to_owned(), load))
-            .is_some_and(|from| fs::rename(from, into).is_ok())
+    /// Removes them.
+    pub fn remove(self, observer: &mut dyn Observer) {
+        let dirs = self.0.into_values().map(|kept| kept.data_dir);
+        dirs.for_each(|dir| remove_data(&dir, observer));
     }
+
+    /// Moves a cell's directory to where it is wanted. True if it is a copy of that load as it is.
+    fn take(&mut self, label: &str, load: Option<u32>, into: &Path) -> bool {
+        let kept = self.0.remove(label);
+        kept.is_some_and(|kept| {
+            let is_moved = fs::rename(kept.data_dir, into).is_ok();
+            is_moved && kept.as_it_was == Some(load)
+        })
+    }
+}
+
+/// All candidates begin with all of their data in the page cache, or with nothing of it: copies are
+/// made one after another, and the last would have what the first has lost.
+fn even_out_caches(run: &mut CampaignRun<'_, '_>, candidates: &[Candidate<'_>], start: u32) {
+    let cells = &run.runner.campaign.header.cells;
+    let settings = |label: &str| cells.iter().find(|cell| cell.label == *label);
+    let servers = candidates.iter().filter_map(|candidate| {
+        let header = settings(&candidate.cell.label)?;
+        Some(server_bytes(candidate.cell, &header.settings))
+    });
+    let dirs: Vec<&Path> = candidates
+        .iter()
+        .filter(|candidate| !candidate.is_out && candidate.data_dir.exists())
+        .map(|candidate| candidate.data_dir.as_path())
+        .collect();
+    let data = dirs.iter().filter_map(|dir| directory_bytes(dir).ok());
+    let wanted = servers.sum::<u64>() + data.sum::<u64>();
+    let to = match usable_bytes() {
+        Some(usable) if wanted > usable => PageCache::Cold,
+        _ => PageCache::Warm,
+    };
+    if to == PageCache::Cold && start == 1 {
+        run.observer.notice(Notice::Warning(&format!(
+            "data and servers of all candidates take {} together, more than there is memory: \
+            servers start with nothing of their data in the page cache",
+            format_bytes(wanted)
+        )));
+    }
+    if let Err(error) = even_out(&dirs, to) {
+        run.observer.notice(Notice::Warning(&format!(
+            "candidates may begin with different parts of their data in the page cache: {error}"
+        )));
+    }
+}
+
+/// How long a step has turns in a start, as planned.
+pub(super) fn per_step(confirm: &Confirm) -> Duration {
+    Duration::from_nanos(confirm.time_ns / u64::from(confirm.starts.unwrap_or(1)))
 }
 
 /// Which start it is.
@@ -184,6 +258,13 @@ impl Which<'_, '_> {
         match self.watch {
             Some(watch) => watch.open_steps(&cell.workload),
             None => cell.workload.steps().to_vec(),
+        }
+    }
+
+    fn time_of_step(&self, confirm: &Confirm, cell: &Cell) -> Duration {
+        match self.watch {
+            Some(watch) => watch.time_of_step(self.open_steps(cell).len()),
+            None => per_step(confirm),
         }
     }
 }
