@@ -278,10 +278,10 @@ pub struct Confirm {
     /// a budget a second load is left out if the first one took a sixth of it
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=9))]
     pub loads: u32,
-    /// CPUs for clients and for servers, such as 0/1-3, or `none`
-    /// [default: disjoint sets for slices of servers, else none]
+    /// CPUs for clients and for servers, such as 0/1-3, or `none`; given several times, starts or
+    /// blocks take one after the other [default: disjoint sets for slices of servers, else none]
     #[arg(long, value_name = "C/S")]
-    pub placement: Option<String>,
+    pub placement: Vec<String>,
     /// Afterwards profile each candidate's server with perf, this long per step, to show which
     /// functions changed
     #[arg(long, value_name = "D", num_args = 0..=1, default_missing_value = "5s")]

@@ -88,6 +88,8 @@ pub(crate) struct TurnOrder {
     pub length_ns: u64,
     /// How much of its beginning does not count.
     pub discarded_ns: u64,
+    /// How many candidates have a turn in this round.
+    pub candidates: u32,
 }
 
 /// What a trial reports.

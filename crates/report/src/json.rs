@@ -187,6 +187,7 @@ fn comparison_json(view: &View, finding: &Finding) -> Value {
             "ratios": [modes.ratios.0, modes.ratios.1],
             "starts": [modes.starts.0, modes.starts.1],
         })),
+        "placements": (!finding.placements.is_empty()).then_some(&finding.placements),
         "turns": (!finding.turns.is_empty()).then_some(&finding.turns),
         "why": (!finding.why.is_empty()).then_some(&finding.why),
     });
@@ -224,6 +225,7 @@ fn of_start_json(start: &OfStart) -> Value {
     json!({
         "start": start.start,
         "load": start.load,
+        "placement": start.placement,
         "ratio": start.ratio,
         "standard_error": start.error,
         "typical": start.typical,

@@ -13,8 +13,7 @@ use plimsoll_analysis::metrics::columns::{is_turned, step_columns};
 use plimsoll_analysis::metrics::ratio::{BASE_IS_ZERO, divide_measures};
 use plimsoll_analysis::metrics::value::at_least;
 use plimsoll_analysis::verdicts::{
-    Call, Finding, NO_VERDICTS, bases, control_line, counts, ending, floor_line, is_news, percent,
-    repeats, subject,
+    Call, Finding, NO_VERDICTS, bases, counts, ending, facts, is_news, percent, repeats, subject,
 };
 use plimsoll_analysis::view::{
     CampaignInfo, CellInfo, ClassicTable, Outcome, PublishedTable, Ramp, Status, StepView,
@@ -125,8 +124,8 @@ fn add_verdicts(text: &mut String, view: &View) {
     let is_screen = findings.is_screen();
     let title = if is_screen { "Survey" } else { "Verdicts" };
     line(text, &format!("\n## {title}\n\n{}\n", counted(view)));
-    for of in control_line(findings).iter().chain(&floor_line(findings)) {
-        line(text, &format!("{}.  ", escape(of)));
+    for of in facts(findings) {
+        line(text, &format!("{}.  ", escape(&of)));
     }
     add_groups(text, view);
     let is_shown =

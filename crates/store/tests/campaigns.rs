@@ -362,6 +362,7 @@ fn the_design_of_a_confirm_campaign_is_read_back() {
             client_cpus: "0".to_owned(),
             server_cpus: "1-3".to_owned(),
         }),
+        more_placements: Vec::new(),
         delta: 0.03,
         alpha: 0.05,
         profile_ns: Some(5_000_000_000),
@@ -373,6 +374,7 @@ fn the_design_of_a_confirm_campaign_is_read_back() {
         starts: None,
         blocks: Some(12),
         placement: None,
+        more_placements: Vec::new(),
         profile_ns: None,
         ..slices.clone()
     };

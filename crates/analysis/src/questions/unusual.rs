@@ -2,7 +2,7 @@
 
 use plimsoll_core::plan::{Plan, Step};
 
-use crate::verdicts::{Call, Finding, Role, finding_line};
+use crate::verdicts::{Finding, Role, finding_line};
 use crate::view::View;
 
 /// What is worth a confirm, and why.
@@ -25,7 +25,7 @@ pub fn unusual(view: &View, plan: &Plan, cells: &[String]) -> Unusual {
             .filter(|of| of.role == Role::Throughput)
     };
     let mut found = Unusual::default();
-    for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
+    for finding in of_throughput().filter(|finding| !finding.call.is_judged()) {
         found.lines.push(format!(
             "{}: left out for {}: {}",
             finding.step, view.cells[finding.cell].label, finding.reason
@@ -66,7 +66,7 @@ fn makes_data(plan: &Plan, name: &str) -> bool {
 /// Why there is no step to confirm.
 fn nothing(view: &View, results: &[&Finding], has_loads: bool) -> String {
     let id = view.campaigns.first().map_or("", |campaign| &campaign.id);
-    let is_judged = |finding: &&Finding| finding.call != Call::Invalid;
+    let is_judged = |finding: &&Finding| finding.call.is_judged();
     if !results.is_empty() && !results.iter().any(is_judged) {
         let disturbed = results
             .iter()

@@ -104,20 +104,29 @@ pub enum Call {
     Verdict(Verdict),
     /// Nothing can be said: [`Finding::reason`] has why.
     Invalid,
+    /// By slices: the ratio is another one in longer turns, or with fewer candidates.
+    /// [`Finding::reason`] has what it is in either.
+    DependsOnTurns,
     /// Of one run of each, set against how far starts of this machine lie apart.
     Screen(Screen, Spread),
 }
 
 impl Call {
-    /// The word: `regression`, `improvement`, `equivalent`, `inconclusive`, `invalid`, `unusual` or
-    /// `usual`.
+    /// The word: `regression`, `improvement`, `equivalent`, `inconclusive`, `invalid`, `depends on
+    /// turns`, `unusual` or `usual`.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Verdict(verdict) => verdict.name(),
             Self::Invalid => "invalid",
+            Self::DependsOnTurns => "depends on turns",
             Self::Screen(screen, _) if screen.is_unusual() => "unusual",
             Self::Screen(..) => "usual",
         }
+    }
+
+    /// Whether there is an answer, if only that it is open.
+    pub fn is_judged(&self) -> bool {
+        !matches!(self, Self::Invalid | Self::DependsOnTurns)
     }
 }
 
@@ -156,6 +165,8 @@ pub struct Finding {
     pub by_start: Vec<OfStart>,
     /// The two groups that starts fall into, if they do.
     pub modes: Option<Modes>,
+    /// What it is in each placement; empty with one.
+    pub placements: String,
     /// What typical turns and stalls have to do with a throughput that differs; empty where they
     /// say nothing.
     pub turns: String,
@@ -213,6 +224,8 @@ pub struct OfStart {
     pub start: u32,
     /// Which load of the data it began with; 1 if there is one only.
     pub load: u32,
+    /// Which of the campaign's placements it had, from 1.
+    pub placement: u32,
     /// New / base over the whole start.
     pub ratio: f64,
     /// The standard error of its logarithm, from within the start.
@@ -271,6 +284,8 @@ pub struct Findings {
     /// The cells that are not candidates: the base's second instance. Indices into the view's
     /// cells.
     pub control_cells: Vec<usize>,
+    /// Under what conditions ratios hold: clients, CPUs, turns; empty for a survey.
+    pub conditions: String,
 }
 
 impl Findings {
@@ -282,6 +297,7 @@ impl Findings {
             margin: MARGIN,
             alpha: ALPHA,
             control_cells: Vec::new(),
+            conditions: String::new(),
         }
     }
 

@@ -4,11 +4,13 @@ use plimsoll_stats::{Looks, Screen, StartRatio, StartsPrior, Verdict, mean, two_
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{CampaignRecord, CampaignState};
 
+use super::conditions::{by_placement, conditions};
 use super::estimates::{Class, Levels, Priors, Scales, Spreads, control, estimate};
 use super::family::decide;
 use super::finding::{
     ALPHA, Basis, Call, Control, Estimate, Finding, Findings, MARGIN, Modes, OfStart,
 };
+use super::forms::{OfForms, mark_dependent};
 use super::measured::{Judged, Role, judged};
 use super::pairs::{Meetings, Pairs, StartPairs, basis, last_disturbance};
 use super::validity::obstacle;
@@ -81,6 +83,16 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
         })
         .collect();
     decide(&mut all, header.plan.blocks.max(1) as usize, margin, alpha);
+    let of_forms: Vec<OfForms<'_, '_>> = questions
+        .iter()
+        .map(|of| OfForms {
+            cell: of.index,
+            step: &of.step.name,
+            is_writing: first.is_writing(&of.step.name),
+            meetings: &of.meetings,
+        })
+        .collect();
+    mark_dependent(&mut all, &of_forms);
     let is_explained = |finding: &&mut Finding| finding.role != Role::Companion;
     for finding in all.iter_mut().filter(is_explained) {
         finding.why = why(
@@ -98,6 +110,7 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
         control_cells: (0..experiment.cells.len())
             .filter(|cell| experiment.cells[*cell].is_control())
             .collect(),
+        conditions: conditions(header),
     }
 }
 
@@ -227,6 +240,13 @@ impl<'a> Judge<'a> {
         };
         let estimate = estimate(self.basis, pairs, prior, levels)
             .map(|estimate| estimate.with_errors_times(scale));
+        let confirm = self.campaign.header.confirm.as_ref();
+        let of_start = |start: &StartPairs| {
+            let number = confirm.map_or(1, |confirm| confirm.placement_number(start.start));
+            of_start(start, number)
+        };
+        let by_start: Vec<OfStart> = pairs.starts.iter().map(of_start).collect();
+        let placements = confirm.map_or(String::new(), |confirm| by_placement(confirm, &by_start));
         let mut finding = Finding {
             cell: question.index,
             base: question.of,
@@ -242,7 +262,8 @@ impl<'a> Judge<'a> {
             left_out: pairs.left_out,
             seconds: pairs.seconds,
             dots: dots(pairs),
-            by_start: pairs.starts.iter().map(of_start).collect(),
+            by_start,
+            placements,
             modes: modes(pairs),
             turns: String::new(),
             why: String::new(),
@@ -351,10 +372,11 @@ fn looks(header: &CampaignHeader, alpha: f64) -> Looks {
     }
 }
 
-fn of_start(start: &StartPairs) -> OfStart {
+fn of_start(start: &StartPairs, placement: u32) -> OfStart {
     OfStart {
         start: start.start,
         load: start.load,
+        placement,
         ratio: start.whole.exp(),
         error: start.ratio().within,
         typical: start.typical().map(f64::exp),

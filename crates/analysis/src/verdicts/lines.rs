@@ -123,7 +123,12 @@ pub fn ending(finding: &Finding) -> String {
         true => format!("errors x {scale:.1}: the base differs from itself by more than they say"),
         false => String::new(),
     };
-    let parts = [finding.turns.clone(), of_call.clone(), widened];
+    let parts = [
+        finding.turns.clone(),
+        finding.placements.clone(),
+        of_call.clone(),
+        widened,
+    ];
     parts.into_iter().filter(|part| !part.is_empty()).join("; ")
 }
 
@@ -240,6 +245,7 @@ pub fn counts(findings: &Findings) -> Vec<(&'static str, usize)> {
         "improvement",
         "equivalent",
         "inconclusive",
+        "depends on turns",
         "invalid",
         "unusual",
         "usual",
@@ -317,8 +323,15 @@ pub fn control_line(findings: &Findings) -> Option<String> {
     })
 }
 
+/// What stands above verdicts: under what conditions they hold, the A/A control, the noise floor.
+pub fn facts(findings: &Findings) -> Vec<String> {
+    let conditions = Some(findings.conditions.clone()).filter(|line| !line.is_empty());
+    let lines = [conditions, control_line(findings), floor_line(findings)];
+    lines.into_iter().flatten().collect()
+}
+
 /// The noise floor in words; `None` without intervals.
-pub fn floor_line(findings: &Findings) -> Option<String> {
+fn floor_line(findings: &Findings) -> Option<String> {
     let floor = |role: Role| {
         findings
             .noise_floor_percent(role, None)
@@ -363,10 +376,7 @@ pub fn verdict_lines(view: &View) -> String {
         true => format!("{NO_VERDICTS} {}", view.cells[0].label),
         false => format!("Verdicts against {}: {}", bases(view), counted.join(", ")),
     });
-    control_line(findings)
-        .iter()
-        .chain(&floor_line(findings))
-        .for_each(|line| add(line));
+    facts(findings).iter().for_each(|line| add(line));
     group_rows(view).iter().for_each(|line| add(line));
     let of_control = findings.control.iter().map(|control| control.step.as_str());
     let mut rows: Vec<Row> = Vec::new();
@@ -443,7 +453,7 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
     let unusual = largest(findings, usize::MAX);
     if unusual.is_empty() {
         add(
-            match of_throughput().any(|finding| finding.call != Call::Invalid) {
+            match of_throughput().any(|finding| finding.call.is_judged()) {
                 true => "Nothing is unusual: `plimsoll confirm --all` would confirm every step.",
                 false => {
                     "Nothing could be judged: the notes say why, and `plimsoll report --format md` \
@@ -462,7 +472,7 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
         ));
     }
     let mut unjudged: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for finding in of_throughput().filter(|finding| finding.call == Call::Invalid) {
+    for finding in of_throughput().filter(|finding| !finding.call.is_judged()) {
         let steps = unjudged.entry(&finding.reason).or_default();
         if !steps.contains(&finding.step.as_str()) {
             steps.push(&finding.step);

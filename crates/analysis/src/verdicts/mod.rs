@@ -10,9 +10,11 @@
 //! ```
 
 mod changes;
+mod conditions;
 mod estimates;
 mod family;
 mod finding;
+mod forms;
 mod judge;
 mod lines;
 pub(crate) mod measured;
@@ -33,7 +35,7 @@ pub use finding::{Basis, Call, Control, Estimate, Finding, Findings, Modes, OfSt
 pub(crate) use judge::{Experiment, MOST_EMPTY_TURNS, find};
 pub(crate) use lines::change_with_interval;
 pub use lines::{
-    NO_VERDICTS, bases, control_line, counts, ending, farthest, finding_line, floor_line, is_news,
+    NO_VERDICTS, bases, control_line, counts, ending, facts, farthest, finding_line, is_news,
     largest, percent, repeats, subject, verdict_lines,
 };
 pub(crate) use measured::companions;

@@ -242,6 +242,7 @@ fn finding(test: usize, cell: usize, estimate: Estimate, look_level: f64) -> Fin
         seconds: 1.0,
         dots: Vec::new(),
         by_start: Vec::new(),
+        placements: String::new(),
         modes: None,
         turns: String::new(),
         why: String::new(),

@@ -53,6 +53,7 @@ pub fn design(design: Design, times: u32) -> Confirm {
         loads: None,
         before: Vec::new(),
         placement: None,
+        more_placements: Vec::new(),
         delta: 0.03,
         alpha: 0.05,
         profile_ns: None,

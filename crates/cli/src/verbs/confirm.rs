@@ -145,20 +145,16 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
             DesignChoice::Slices(Some((turn(read)?, turn(write)?)))
         }
     };
-    let placement = match arguments.placement.as_deref() {
-        None => PlacementChoice::Auto,
-        Some("none") => PlacementChoice::Unpinned,
-        Some(text) => {
-            let (client, server) = text.split_once('/').ok_or_else(|| {
-                Failure::usage(format!(
-                    "--placement {text}: write the CPUs of clients and servers as in 0/1-3, or none"
-                ))
-            })?;
-            PlacementChoice::Given(Placement {
-                client_cpus: client.to_owned(),
-                server_cpus: server.to_owned(),
-            })
-        }
+    let given: Vec<&str> = arguments.placement.iter().map(String::as_str).collect();
+    let placement = match given.as_slice() {
+        [] => PlacementChoice::Auto,
+        ["none"] => PlacementChoice::Unpinned,
+        given => PlacementChoice::Given(
+            given
+                .iter()
+                .map(|text| placement(text))
+                .collect::<Result<_, _>>()?,
+        ),
     };
     Ok(ConfirmChoice {
         steps,
@@ -183,5 +179,18 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
             .as_deref()
             .map(|text| duration("--perf", text))
             .transpose()?,
+    })
+}
+
+/// `0/1-3`.
+fn placement(text: &str) -> Result<Placement, Failure> {
+    let (client, server) = text.split_once('/').ok_or_else(|| {
+        Failure::usage(format!(
+            "--placement {text}: write the CPUs of clients and servers as in 0/1-3, or none alone"
+        ))
+    })?;
+    Ok(Placement {
+        client_cpus: client.to_owned(),
+        server_cpus: server.to_owned(),
     })
 }

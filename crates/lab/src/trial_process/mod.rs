@@ -93,7 +93,7 @@ impl Runner<'_> {
                 .cloned()
                 .unwrap_or_default(),
             makes_state: false,
-            placement: confirm.and_then(|confirm| confirm.placement.clone()),
+            placement: confirm.and_then(|confirm| confirm.placement_of(scheduled.block).cloned()),
             has_turns: confirm.is_some_and(|confirm| confirm.design == Design::Slices),
             has_canary: confirm.is_some_and(|confirm| confirm.design == Design::Blocks),
             profile_ns: None,

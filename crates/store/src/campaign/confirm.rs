@@ -1,5 +1,7 @@
 //! What makes a campaign a confirm campaign: the design of its experiment.
 
+use std::fmt;
+
 use plimsoll_core::plan::Step;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,9 @@ pub struct Confirm {
     pub loads: Option<u32>,
     /// Which CPUs clients and servers have; none when nothing is pinned.
     pub placement: Option<Placement>,
+    /// Further placements: starts or blocks take one after the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more_placements: Vec<Placement>,
     /// The equivalence margin as a share: 0.03 is within 3 %.
     pub delta: f64,
     /// The level of the tests.
@@ -91,6 +96,27 @@ pub enum Design {
     Blocks,
 }
 
+impl Confirm {
+    /// All placements; none when nothing is pinned.
+    pub fn placements(&self) -> impl Iterator<Item = &Placement> {
+        self.placement.iter().chain(&self.more_placements)
+    }
+
+    /// The number, from 1, of the placement of a block or start, from 1. A placement stays until it
+    /// has met every load.
+    pub fn placement_number(&self, block: u32) -> u32 {
+        let turn = block.saturating_sub(1) / self.loads.unwrap_or(1).max(1);
+        turn % self.placements().count().max(1) as u32 + 1
+    }
+
+    /// Which CPUs clients and servers have in a block or start, from 1; none when nothing is
+    /// pinned.
+    pub fn placement_of(&self, block: u32) -> Option<&Placement> {
+        self.placements()
+            .nth(self.placement_number(block) as usize - 1)
+    }
+}
+
 /// CPU sets as the kernel writes them: `0`, `1-3`, `0,2`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
@@ -98,4 +124,18 @@ pub struct Placement {
     pub client_cpus: String,
     /// Of the servers.
     pub server_cpus: String,
+}
+
+impl fmt::Display for Placement {
+    /// `clients on CPU 0, servers on CPU 1-3`.
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            client_cpus,
+            server_cpus,
+        } = self;
+        write!(
+            to,
+            "clients on CPU {client_cpus}, servers on CPU {server_cpus}"
+        )
+    }
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::table::{Table, TableWriter};
 use crate::StoreError;
 
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 18] = [
     "round",
     "position",
     "begin_ns",
@@ -24,9 +24,11 @@ const COLUMNS: [&str; 16] = [
     "all_operations",
     "stolen_ns",
     "inflight",
+    "planned_ns",
+    "candidates",
 ];
-/// The columns that campaigns before methodology versions 7, 8 and 9 have.
-const OLD_COLUMNS: [usize; 3] = [11, 12, 13];
+/// The columns that campaigns before methodology versions 7, 8, 9 and 10 have.
+const OLD_COLUMNS: [usize; 4] = [11, 12, 13, 16];
 /// A cell without a value.
 const UNAVAILABLE: &str = "-";
 
@@ -80,6 +82,11 @@ pub struct Turn {
     /// Requests that the data directory's device was at work on just before the server went on:
     /// what others left to it. None where the folder is on no block device.
     pub inflight: Option<u64>,
+    /// How long the turn was to be. None in campaigns before methodology version 10, as is the
+    /// member below.
+    pub planned_ns: Option<u64>,
+    /// How many candidates have a turn in this round.
+    pub candidates: Option<u64>,
 }
 
 /// Writes the turns of a step, see [`super::turns_path`].
@@ -107,6 +114,8 @@ pub fn write_turns(
             cell(turn.all_operations),
             cell(turn.stolen_ns),
             cell(turn.inflight),
+            cell(turn.planned_ns),
+            cell(turn.candidates),
         ])?;
     }
     table.finish()
@@ -152,6 +161,8 @@ pub fn read_turns(path: impl AsRef<Path>) -> Result<Vec<Turn>, StoreError> {
                 all_operations: row.available_where_present(13)?,
                 stolen_ns: row.available_where_present(14)?,
                 inflight: row.available_where_present(15)?,
+                planned_ns: row.available_where_present(16)?,
+                candidates: row.available_where_present(17)?,
             })
         })
         .collect()
@@ -229,7 +240,7 @@ mod tests {
         let turn = (
             any::<[u32; 2]>(),
             any::<[u64; 4]>(),
-            any::<[Option<u64>; 8]>(),
+            any::<[Option<u64>; 10]>(),
             any::<Option<i64>>(),
             speed,
         );
@@ -250,6 +261,8 @@ mod tests {
                     all_operations,
                     stolen_ns,
                     inflight,
+                    planned_ns,
+                    candidates,
                 ] = cpu;
                 Turn {
                     round,
@@ -268,6 +281,8 @@ mod tests {
                     all_operations,
                     stolen_ns,
                     inflight,
+                    planned_ns,
+                    candidates,
                 }
             },
         );
@@ -298,14 +313,16 @@ mod tests {
             all_operations: Some(6),
             stolen_ns: Some(0),
             inflight: Some(3),
+            planned_ns: Some(19),
+            candidates: Some(4),
             ..Turn::default()
         }
     }
 
     const SAMPLE: &str = "round\tposition\tbegin_ns\tactive_ns\toperations\terrors\t\
         server_cpu_ns\tclient_cpu_ns\tspeed\tforeign_cpu_ns\tother_servers_cpu_ns\tleft_cpu_ns\t\
-        length_ns\tall_operations\tstolen_ns\tinflight\n\
-        1\t2\t30\t18\t5\t0\t9\t-\t512.5\t-\t-\t7\t20\t6\t0\t3\n";
+        length_ns\tall_operations\tstolen_ns\tinflight\tplanned_ns\tcandidates\n\
+        1\t2\t30\t18\t5\t0\t9\t-\t512.5\t-\t-\t7\t20\t6\t0\t3\t19\t4\n";
 
     #[test]
     fn the_text_is_as_documented() {
@@ -331,7 +348,7 @@ mod tests {
                 expected.replace("512.5", "inf"),
                 "the speed \"inf\" is not a number",
             ),
-            (expected.replace("\t-\t512.5", "\t512.5"), "it has 15 cells"),
+            (expected.replace("\t-\t512.5", "\t512.5"), "it has 17 cells"),
             (
                 expected.replace("\tspeed\t", "\tpace\t"),
                 "line 1: the columns are not",
@@ -351,16 +368,24 @@ mod tests {
     fn files_of_earlier_versions_lack_columns() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.tsv");
-        let of_8 = SAMPLE
+        let of_9 = SAMPLE
+            .replace("\tplanned_ns\tcandidates", "")
+            .replace("\t19\t4\n", "\n");
+        let of_8 = of_9
             .replace("\tall_operations\tstolen_ns\tinflight", "")
             .replace("\t6\t0\t3\n", "\n");
         let of_7 = of_8.replace("\tlength_ns", "").replace("\t20\n", "\n");
         let of_6 = of_7.replace("\tleft_cpu_ns", "").replace("\t7\n", "\n");
+        let turn_of_9 = Turn {
+            planned_ns: None,
+            candidates: None,
+            ..sample()
+        };
         let turn_of_8 = Turn {
             all_operations: None,
             stolen_ns: None,
             inflight: None,
-            ..sample()
+            ..turn_of_9.clone()
         };
         let turn_of_7 = Turn {
             length_ns: None,
@@ -370,12 +395,17 @@ mod tests {
             left_cpu_ns: None,
             ..turn_of_7.clone()
         };
-        for (text, turn) in [(of_8, turn_of_8), (of_7, turn_of_7), (of_6, turn_of_6)] {
+        for (text, turn) in [
+            (of_9.clone(), turn_of_9),
+            (of_8, turn_of_8),
+            (of_7, turn_of_7),
+            (of_6, turn_of_6),
+        ] {
             fs::write(&path, &text).unwrap();
             assert_eq!(read_turns(&path).unwrap(), [turn], "{text}");
         }
         // Of two columns that came together one alone is damage.
-        let cut = SAMPLE.replace("\tinflight", "").replace("\t3\n", "\n");
+        let cut = of_9.replace("\tinflight", "").replace("\t3\n", "\n");
         fs::write(&path, cut).unwrap();
         assert!(read_turns(&path).is_err());
     }

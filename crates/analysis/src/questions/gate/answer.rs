@@ -80,6 +80,9 @@ pub(super) fn row(
         (Some(finding), _) if finding.call == Call::Invalid => {
             (Answer::Invalid, finding.reason.clone())
         }
+        (Some(finding), _) if finding.call == Call::DependsOnTurns => {
+            (Answer::Inconclusive, finding.reason.clone())
+        }
         (Some(finding), None) => (Answer::Inconclusive, finding.reason.clone()),
         (Some(_), Some((finding, _))) if p <= finding.look_level => {
             (Answer::Regression, String::new())

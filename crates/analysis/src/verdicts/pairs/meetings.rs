@@ -6,7 +6,7 @@ use plimsoll_store::Turn;
 use plimsoll_store::event::Event;
 
 use super::stalls::Stalls;
-use super::starts::{StartPairs, start_pairs};
+use super::starts::{Form, StartPairs, by_form, start_pairs};
 use super::{Pairs, by_block, is_void};
 use crate::runs::attempts::Run;
 use crate::runs::cell_runs::CellRuns;
@@ -31,6 +31,15 @@ struct Meeting<'b, 'a> {
     /// By slices, as `other` and `bases`.
     turns: Vec<Turn>,
     base_turns: Vec<Vec<Turn>>,
+}
+
+/// How long turns are, as planned, and how many candidates have one in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shapes {
+    pub shortest_ns: u64,
+    pub longest_ns: u64,
+    pub fewest: u64,
+    pub most: u64,
 }
 
 impl<'b, 'a> Meetings<'b, 'a> {
@@ -117,6 +126,29 @@ impl<'b, 'a> Meetings<'b, 'a> {
     /// Blocks or starts that have run on both sides, those left out included.
     pub fn done(&self) -> usize {
         self.left_out + self.all.len()
+    }
+
+    /// The log ratios of throughput of each start that has rounds of a form: over its plain rounds,
+    /// and over those.
+    pub fn by_form(&self, form: Form) -> Vec<(u32, f64, f64)> {
+        let of_start = |meeting: &Meeting<'_, '_>| {
+            let (plain, of_form) = by_form(&meeting.base_turns, &meeting.turns, form)?;
+            Some((meeting.block, plain, of_form))
+        };
+        self.all.iter().filter_map(of_start).collect()
+    }
+
+    /// How long turns are, and how many candidates have them.
+    pub fn shapes(&self) -> Shapes {
+        let turns = || self.all.iter().flat_map(|meeting| &meeting.turns);
+        let planned_ns = || turns().filter_map(|turn| turn.planned_ns);
+        let candidates = || turns().filter_map(|turn| turn.candidates);
+        Shapes {
+            shortest_ns: planned_ns().min().unwrap_or(0),
+            longest_ns: planned_ns().max().unwrap_or(0),
+            fewest: candidates().min().unwrap_or(0),
+            most: candidates().max().unwrap_or(0),
+        }
     }
 
     /// Turns without a single operation, of all turns of the cell and the base, as a share.

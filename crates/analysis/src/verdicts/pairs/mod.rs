@@ -16,8 +16,8 @@ use plimsoll_stats::{StartRatio, mean};
 use plimsoll_store::Design;
 use plimsoll_store::header::CampaignHeader;
 
-pub(crate) use self::meetings::Meetings;
-pub(crate) use self::starts::StartPairs;
+pub(crate) use self::meetings::{Meetings, Shapes};
+pub(crate) use self::starts::{Form, StartPairs};
 use super::finding::Basis;
 use crate::runs::attempts::Run;
 use crate::runs::cell_runs::CellRuns;

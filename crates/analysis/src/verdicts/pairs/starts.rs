@@ -78,27 +78,7 @@ pub(crate) fn start_pairs(
     other: &[Turn],
     is_rate: bool,
 ) -> Option<StartPairs> {
-    let by_round = |turns| -> BTreeMap<u32, &Turn> { by_round(turns).collect() };
-    let of_bases: Vec<BTreeMap<u32, &Turn>> = bases.iter().map(|turns| by_round(turns)).collect();
-    let part = |turn: &Turn| Part::of(turn, is_rate);
-    let all: Vec<Round> = by_round(other)
-        .into_iter()
-        .filter_map(|(round, turn)| {
-            let turns: Option<Vec<&Turn>> = of_bases
-                .iter()
-                .map(|turns| turns.get(&round).copied())
-                .collect();
-            let turns = turns?;
-            let bases: Option<Vec<Part>> = turns.iter().map(|turn| part(turn)).collect();
-            let mut all = turns.into_iter().chain([turn]);
-            Some(Round {
-                other: part(turn)?,
-                bases: bases?,
-                is_disturbed: all.any(is_disturbed),
-            })
-        })
-        .collect();
-    let (rounds, disturbed) = undisturbed(all);
+    let (rounds, disturbed) = undisturbed(rounds(bases, other, is_rate));
     let batches = match rounds.len() {
         few if few < FEWEST_ROUNDS => Vec::new(),
         many => {
@@ -118,6 +98,62 @@ pub(crate) fn start_pairs(
             .collect(),
         disturbed,
     })
+}
+
+/// The log ratio of throughput over a start's plain rounds and that over its rounds of a form;
+/// `None` where the start has none of these, or none of those.
+pub(crate) fn by_form(bases: &[Vec<Turn>], other: &[Turn], form: Form) -> Option<(f64, f64)> {
+    let (rounds, _) = undisturbed(rounds(bases, other, true));
+    let shortest_ns = rounds.iter().map(|round| round.planned_ns).min()?;
+    let most = rounds.iter().map(|round| round.candidates).max()?;
+    let among = |form: Option<Form>| -> Vec<Round> {
+        let is_of = |round: &&Round| {
+            let is_longer = round.planned_ns > shortest_ns;
+            let is_alone = round.candidates < most;
+            match form {
+                None => !is_longer && !is_alone,
+                Some(Form::Longer) => is_longer && !is_alone,
+                Some(Form::Alone) => is_alone && !is_longer,
+            }
+        };
+        rounds.iter().filter(is_of).cloned().collect()
+    };
+    Some((whole(&among(None))?, whole(&among(Some(form)))?))
+}
+
+/// What a round can be besides plain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Its turns are longer.
+    Longer,
+    /// Nobody but the cell and the base's instances has a turn in it.
+    Alone,
+}
+
+/// The rounds in which all sides have a turn with a reading.
+fn rounds(bases: &[Vec<Turn>], other: &[Turn], is_rate: bool) -> Vec<Round> {
+    let by_round = |turns| -> BTreeMap<u32, &Turn> { by_round(turns).collect() };
+    let of_bases: Vec<BTreeMap<u32, &Turn>> = bases.iter().map(|turns| by_round(turns)).collect();
+    let part = |turn: &Turn| Part::of(turn, is_rate);
+    by_round(other)
+        .into_iter()
+        .filter_map(|(round, turn)| {
+            let turns: Option<Vec<&Turn>> = of_bases
+                .iter()
+                .map(|turns| turns.get(&round).copied())
+                .collect();
+            let turns = turns?;
+            let bases: Option<Vec<Part>> = turns.iter().map(|turn| part(turn)).collect();
+            let mut all = turns.into_iter().chain([turn]);
+            Some(Round {
+                other: part(turn)?,
+                bases: bases?,
+                is_disturbed: all.any(is_disturbed),
+                planned_ns: turn.planned_ns.unwrap_or(0),
+                candidates: turn.candidates.unwrap_or(0),
+            })
+        })
+        .collect()
 }
 
 fn by_round(turns: &[Turn]) -> impl Iterator<Item = (u32, &Turn)> {
@@ -164,10 +200,13 @@ impl Part {
 }
 
 /// A round of the base's instances and of a cell.
+#[derive(Clone)]
 struct Round {
     other: Part,
     bases: Vec<Part>,
     is_disturbed: bool,
+    planned_ns: u64,
+    candidates: u64,
 }
 
 /// The log ratio over rounds: that of the cell's sums, less the mean of the bases'. `None` where a

@@ -74,8 +74,8 @@ pub enum PlacementChoice {
     Auto,
     /// Wherever the kernel likes.
     Unpinned,
-    /// These.
-    Given(Placement),
+    /// These, one after the other; at least one.
+    Given(Vec<Placement>),
 }
 
 /// What is requested of a confirm campaign.
@@ -183,7 +183,7 @@ fn confirm(
         divisions,
     } = measured;
     let cells = &candidates.cells;
-    let placement = placement(choice, *design, cells, notes)?;
+    let mut placements = placement(choice, *design, cells, notes)?.into_iter();
     let is_slices = *design == Design::Slices;
     let blocks = match choice.design {
         DesignChoice::Blocks(0) => {
@@ -240,7 +240,8 @@ fn confirm(
             .map(|division| division.before.clone())
             .collect(),
         loads: choice.loads,
-        placement,
+        placement: placements.next(),
+        more_placements: placements.collect(),
         delta: DELTA,
         alpha: ALPHA,
         profile_ns: choice.profile_ns,

@@ -7,24 +7,26 @@ use plimsoll_store::{Design, Placement};
 use super::{ConfirmChoice, PlacementChoice};
 use crate::error::LabError;
 
+/// Where clients and servers are, in the order in which blocks or starts take them; empty when
+/// nothing is pinned.
 pub(super) fn placement(
     choice: &ConfirmChoice,
     design: Design,
     cells: &[Cell],
     notes: &mut Vec<String>,
-) -> Result<Option<Placement>, LabError> {
+) -> Result<Vec<Placement>, LabError> {
     let allowed = Cpus::allowed()
         .map_err(|error| LabError::io("failed to read which CPUs may be used", error))?;
     match &choice.placement {
-        PlacementChoice::Unpinned => Ok(None),
-        PlacementChoice::Auto if design == Design::Blocks => Ok(None),
+        PlacementChoice::Unpinned => Ok(Vec::new()),
+        PlacementChoice::Auto if design == Design::Blocks => Ok(Vec::new()),
         PlacementChoice::Auto if cells.iter().all(|cell| cell.build.engine.is_embedded()) => {
             notes.push("nothing is pinned: the engine is in the workers' process".to_owned());
-            Ok(None)
+            Ok(Vec::new())
         }
         PlacementChoice::Auto if allowed.count() < 2 => {
             notes.push("nothing is pinned: there is one CPU".to_owned());
-            Ok(None)
+            Ok(Vec::new())
         }
         PlacementChoice::Auto => {
             let clients = cells
@@ -35,37 +37,45 @@ pub(super) fn placement(
                 .unwrap_or(1) as usize;
             // More CPUs than clients would be idle, and servers get at least half of all.
             let (client, server) = allowed.split(clients.clamp(1, allowed.count() / 2));
-            notes.push(format!(
-                "clients on CPU {client}, servers on CPU {server} (--placement)"
-            ));
-            Ok(Some(Placement {
+            let placement = Placement {
                 client_cpus: client.to_string(),
                 server_cpus: server.to_string(),
-            }))
-        }
-        PlacementChoice::Given(placement) => {
-            let read = |text: &str| {
-                let cpus = Cpus::parse(text).filter(|cpus| cpus.are_among(&allowed));
-                cpus.ok_or_else(|| {
-                    LabError::Usage(format!(
-                        "--placement: {text} is not a set of CPUs that may be used; those are \
-                        {allowed}"
-                    ))
-                })
             };
-            let (client, server) = (read(&placement.client_cpus)?, read(&placement.server_cpus)?);
-            if client.meet(&server) {
-                notes.push(format!(
-                    "clients on CPU {client} and servers on CPU {server} share a CPU: ratios of \
-                    pinned pairs differ from these"
-                ));
-            }
-            Ok(Some(Placement {
-                client_cpus: client.to_string(),
-                server_cpus: server.to_string(),
-            }))
+            notes.push(format!("{placement} (--placement)"));
+            Ok(vec![placement])
         }
+        PlacementChoice::Given(placements) => placements
+            .iter()
+            .map(|placement| given(placement, &allowed, notes))
+            .collect(),
     }
+}
+
+fn given(
+    placement: &Placement,
+    allowed: &Cpus,
+    notes: &mut Vec<String>,
+) -> Result<Placement, LabError> {
+    let read = |text: &str| {
+        let cpus = Cpus::parse(text).filter(|cpus| cpus.are_among(allowed));
+        cpus.ok_or_else(|| {
+            LabError::Usage(format!(
+                "--placement: {text} is not a set of CPUs that may be used; those are {allowed}"
+            ))
+        })
+    };
+    let (client, server) = (read(&placement.client_cpus)?, read(&placement.server_cpus)?);
+    let shared = client.meet(&server);
+    let placement = Placement {
+        client_cpus: client.to_string(),
+        server_cpus: server.to_string(),
+    };
+    if shared {
+        notes.push(format!(
+            "{placement}: they share a CPU, and ratios of pinned pairs differ from these"
+        ));
+    }
+    Ok(placement)
 }
 
 /// Verdicts are about what servers do, and waking a CPU is what the machine does.

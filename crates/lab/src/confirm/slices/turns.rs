@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::Step;
 
+use super::forms::{Stretch, stretches};
 use super::order::order_of_round;
 use super::rounds::Rounds;
 use super::start::Start;
@@ -44,7 +45,7 @@ struct StepRounds<'s> {
 
 impl Start<'_, '_> {
     pub(super) fn run_step(&mut self, index: usize, step: &Step) {
-        let limit = Duration::from_nanos(self.confirm.time_ns / u64::from(self.starts));
+        let limit = self.time_of_step;
         let length = self.warm_up(step);
         let mut of_step = StepRounds {
             step,
@@ -55,11 +56,14 @@ impl Start<'_, '_> {
             begin: Instant::now(),
             until: limit,
         };
-        while self.can_go_on() && of_step.begin.elapsed() < of_step.until {
-            self.run_round(&mut of_step);
-            of_step.rounds.look();
-            self.show(&of_step);
+        for stretch in stretches(limit, self.number, &self.others()) {
+            while self.can_go_on() && of_step.begin.elapsed() < stretch.until {
+                self.run_round(&mut of_step, &stretch);
+                self.show(&of_step);
+            }
         }
+        self.in_turns.0 += 1;
+        self.in_turns.1 += of_step.begin.elapsed();
         let turns = self.sum_up(&of_step);
         self.candidates.observer.notice(Notice::StepTurns(&turns));
     }
@@ -72,7 +76,8 @@ impl Start<'_, '_> {
             self.confirm.turn_ns_read
         };
         let mut longest_operation_ns = 0;
-        for candidate in self.order_of_round(step, 1) {
+        let all: Vec<usize> = (0..self.candidates.len()).collect();
+        for candidate in self.order_of_round(step, 1, &all) {
             let operation_ns = self.warm_up_one(candidate);
             longest_operation_ns = longest_operation_ns.max(operation_ns);
         }
@@ -98,6 +103,7 @@ impl Start<'_, '_> {
             position: 0,
             length_ns: WARM_UP_NS,
             discarded_ns: 0,
+            candidates: self.candidates.len() as u32,
         };
         let mut before: Option<u64> = None;
         for _ in 0..MOST_WARM_UPS {
@@ -117,34 +123,50 @@ impl Start<'_, '_> {
         before.unwrap_or(WARM_UP_NS)
     }
 
-    fn order_of_round(&self, step: &Step, round: u32) -> Vec<usize> {
-        order_of_round(
-            self.candidates.len(),
-            self.seed,
-            &step.name,
-            self.number,
-            round,
-        )
+    /// The candidates that are held against the base and not out, but for its second instance.
+    fn others(&self) -> Vec<usize> {
+        let is_other = |&index: &usize| {
+            let candidate = &self.candidates[index];
+            index != self.base && candidate.cell.label != self.confirm.control && !candidate.is_out
+        };
+        (0..self.candidates.len()).filter(is_other).collect()
     }
 
-    fn run_round(&mut self, of_step: &mut StepRounds<'_>) {
+    /// Who has turns in a stretch of rounds.
+    fn taking_part(&self, stretch: &Stretch) -> Vec<usize> {
+        let takes_part = |&index: &usize| {
+            let is_control = self.candidates[index].cell.label == self.confirm.control;
+            let is_in_pair = |alone| index == alone || index == self.base || is_control;
+            stretch.alone.is_none_or(is_in_pair)
+        };
+        (0..self.candidates.len()).filter(takes_part).collect()
+    }
+
+    fn order_of_round(&self, step: &Step, round: u32, among: &[usize]) -> Vec<usize> {
+        let order = order_of_round(among.len(), self.seed, &step.name, self.number, round);
+        order.into_iter().map(|position| among[position]).collect()
+    }
+
+    fn run_round(&mut self, of_step: &mut StepRounds<'_>, stretch: &Stretch) {
         of_step.round += 1;
-        let order = self.order_of_round(of_step.step, of_step.round);
-        let TurnLength {
-            length_ns,
-            discarded_ns,
-        } = of_step.length;
+        let among = self.taking_part(stretch);
+        let order = self.order_of_round(of_step.step, of_step.round, &among);
+        let mut turns: Vec<Option<TurnDone>> = vec![None; self.candidates.len()];
         for (position, candidate) in (1..).zip(order) {
-            let turn = self.take_turn(
-                candidate,
-                TurnOrder {
-                    round: of_step.round,
-                    position,
-                    length_ns,
-                    discarded_ns,
-                },
-            );
+            let order = TurnOrder {
+                round: of_step.round,
+                position,
+                length_ns: stretch.times * of_step.length.length_ns,
+                discarded_ns: of_step.length.discarded_ns,
+                candidates: among.len() as u32,
+            };
+            turns[candidate] = self.take_turn(candidate, order);
+        }
+        for (candidate, turn) in turns.into_iter().enumerate() {
             of_step.rounds.book(candidate, turn);
+        }
+        if stretch.alone.is_none() {
+            of_step.rounds.look();
         }
     }
 
@@ -160,7 +182,7 @@ impl Start<'_, '_> {
         self.last_progress = Instant::now();
         let elapsed_s = of_step.begin.elapsed().as_secs_f64();
         let limit_s = of_step.until.as_secs_f64();
-        let per_step_s = self.confirm.time_ns as f64 / 1e9 / f64::from(self.starts);
+        let per_step_s = self.time_of_step.as_secs_f64();
         let starts_left = self.starts - self.number;
         let steps = self.steps.len();
         let steps_left = steps - of_step.index - 1 + steps * starts_left as usize;

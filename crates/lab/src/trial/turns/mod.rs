@@ -31,9 +31,10 @@ use super::watchdog::Watchdog;
 use crate::message::{TrialMessage, TurnCommand, TurnDone, TurnOrder};
 
 const LOOK: Duration = Duration::from_millis(50);
-/// An engine rests when it uses no more than this, in cores, for this long.
+/// An engine rests when it uses no more than this, in cores, for this long: longer than the second
+/// after which many of them look for work.
 const REST_CORES: f64 = 0.03;
-const REST_LOOK: Duration = Duration::from_millis(500);
+const REST_LOOK: Duration = Duration::from_millis(1200);
 /// One that does not come to rest is not waited for any longer.
 const REST_LIMIT: Duration = Duration::from_secs(15);
 
@@ -381,6 +382,8 @@ impl<'a> TurnRunner<'a> {
             all_operations: Some(operations_between(&first.of_workers, &last.of_workers)),
             stolen_ns: whole.stolen_ns,
             inflight: None,
+            planned_ns: Some(order.length_ns),
+            candidates: Some(u64::from(order.candidates)),
         };
         Ok((turn, parts, has_new))
     }

@@ -46,7 +46,7 @@ impl<'a> Row<'a> {
             } else {
                 &[]
             },
-            is_hollow: finding.call == Call::Invalid
+            is_hollow: !finding.call.is_judged()
                 || finding.verdict() == Some(Verdict::Inconclusive),
             word: finding.call.word(),
         })

@@ -7,8 +7,7 @@ use super::groups::{groups, row_costs};
 use crate::html::figures::ratio_plot::ratio_plot;
 use crate::html::tables::{cell_name, header, scrolling};
 use plimsoll_analysis::verdicts::{
-    Finding, NO_VERDICTS, Role, bases, control_line, counts, farthest, floor_line, headline,
-    largest, percent,
+    Finding, NO_VERDICTS, Role, bases, counts, facts, farthest, headline, largest, percent,
 };
 use plimsoll_analysis::view::{Status, View};
 
@@ -49,7 +48,7 @@ pub(crate) fn section(view: &View) -> Markup {
                                         unusual step differs by more than two starts of one build \
                                         would, 95 times of 100; " code { "plimsoll confirm" } " \
                                             shows whether the difference is real." } }
-            @for line in control_line(findings).iter().chain(&floor_line(findings)) {
+            @for line in facts(findings) {
                 p.facts { (line) }
             }
             (groups(view))
@@ -235,6 +234,7 @@ fn sign(word: &str) -> &'static str {
         "improvement" => "▲",
         "equivalent" => "=",
         "inconclusive" => "~",
+        "depends on turns" => "?",
         "invalid" => "×",
         "unusual" => "!",
         _ => "·",

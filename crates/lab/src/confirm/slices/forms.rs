@@ -1,0 +1,108 @@
+//! Which rounds a step has in a start: plain ones, and others that show whether a ratio depends on
+//! turns.
+//!
+//! A server that works in turns has a clock that does not stop between them: what is due each
+//! second comes up in fewer of its own seconds, the more candidates there are. And what a server
+//! does when it goes on weighs more, the shorter turns are. So half of the rounds of each start are
+//! of another form:
+//!
+//! ```text
+//! starts 1, 2, 3, 5, ...   longer   all candidates, turns of twice the length
+//! starts 4, 8, 12, ...     alone    the base, its second instance and one other, one after another
+//! ```
+
+use std::time::Duration;
+
+/// Turns of a longer round are so many times as long.
+const LONGER: u64 = 2;
+/// In one start of so many pairs are alone, where there are more than pairs.
+const ALONE_EVERY: u32 = 4;
+
+/// Rounds of one form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    /// How many times as long as a plain turn its turns are.
+    pub times: u64,
+    /// The one candidate that has turns with the base and its second instance; none for all.
+    pub alone: Option<usize>,
+    /// It ends so long after the step began.
+    pub until: Duration,
+}
+
+/// The rounds of a step that has `limit` in a start, from 1. `others` are the candidates that are
+/// held against the base, its second instance not among them. What comes first changes from start
+/// to start, so that it is nothing but a form that differs.
+pub(super) fn stretches(limit: Duration, start: u32, others: &[usize]) -> Vec<Stretch> {
+    let plain = (1, None);
+    let mut special: Vec<(u64, Option<usize>)> = vec![(LONGER, None)];
+    if start.is_multiple_of(ALONE_EVERY) && others.len() > 1 {
+        special = others.iter().map(|&other| (1, Some(other))).collect();
+        special.rotate_left((start / ALONE_EVERY) as usize % others.len());
+    }
+    let share = limit / 2;
+    let each = share / special.len() as u32;
+    let mut forms = vec![(plain, share)];
+    let special = special.into_iter().map(|form| (form, each));
+    match is_special_first(start) {
+        true => drop(forms.splice(0..0, special)),
+        false => forms.extend(special),
+    }
+    let mut until = Duration::ZERO;
+    let mut stretches: Vec<Stretch> = forms
+        .into_iter()
+        .map(|((times, alone), length)| {
+            until += length;
+            Stretch {
+                times,
+                alone,
+                until,
+            }
+        })
+        .collect();
+    if let Some(last) = stretches.last_mut() {
+        last.until = limit;
+    }
+    stretches
+}
+
+/// In every second start, and in every second one of those in which pairs are alone.
+fn is_special_first(start: u32) -> bool {
+    match start.is_multiple_of(ALONE_EVERY) {
+        true => (start / ALONE_EVERY).is_multiple_of(2),
+        false => start.is_multiple_of(2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(4);
+
+    fn of(start: u32, others: &[usize]) -> Vec<(u64, Option<usize>, u64)> {
+        let stretches = stretches(LIMIT, start, others);
+        let tuple = |of: &Stretch| (of.times, of.alone, of.until.as_millis() as u64);
+        stretches.iter().map(tuple).collect()
+    }
+
+    #[test]
+    fn half_of_a_start_has_another_form() {
+        assert_eq!(of(1, &[1, 2]), [(1, None, 2000), (2, None, 4000)]);
+        assert_eq!(of(2, &[1, 2]), [(2, None, 2000), (1, None, 4000)]);
+        assert_eq!(of(3, &[1, 2]), [(1, None, 2000), (2, None, 4000)]);
+        assert_eq!(
+            of(4, &[1, 2]),
+            [(1, None, 2000), (1, Some(2), 3000), (1, Some(1), 4000)]
+        );
+        assert_eq!(
+            of(8, &[1, 2]),
+            [(1, Some(1), 1000), (1, Some(2), 2000), (1, None, 4000)]
+        );
+    }
+
+    #[test]
+    fn a_pair_is_alone_in_any_case() {
+        assert_eq!(of(4, &[1]), [(1, None, 2000), (2, None, 4000)]);
+        assert_eq!(of(4, &[]), of(1, &[]), "A/A alone");
+    }
+}
