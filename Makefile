@@ -4,7 +4,8 @@
 # bench-db-bench: a point read's cost beside db_bench.
 .DEFAULT_GOAL := test
 # docs: the book, into target/book.
-.PHONY: dist deps servers client-cost docs lint test faults bench bench-peers bench-db-bench
+# error-rates: how often verdicts are wrong, counted on real servers: ENGINE=postgres KIND=aa N=20 OPTIONS='--budget 4m'.
+.PHONY: dist deps servers client-cost docs lint test faults bench bench-peers bench-db-bench error-rates
 .NOTPARALLEL:
 
 # CPU per point read of our driver and of db_bench on the same library, medians over five blocks.
@@ -16,6 +17,14 @@ bench-db-bench:
 root_cache = $(shell [ "$$(id -u)" -eq 0 ] && echo /var/cache)
 override PLIMSOLL_CACHE := $(abspath $(or $(PLIMSOLL_CACHE),$(or $(root_cache),$(XDG_CACHE_HOME),$(HOME)/.cache)/plimsoll))
 export PLIMSOLL_CACHE
+
+ENGINE ?= postgres
+KIND ?= aa
+N ?= 20
+OPTIONS ?= --budget 4m
+error-rates:
+	cargo build --release -p plimsoll
+	cargo run --release -p plimsoll --example error_rates -- target/release/plimsoll $(ENGINE) $(KIND) $(N) $(OPTIONS)
 
 deps:
 	sh tests/install-deps.sh

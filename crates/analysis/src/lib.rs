@@ -58,8 +58,8 @@ pub use questions::unusual::{Unusual, unusual};
 pub use stored::Stored;
 pub use verdicts::{
     Basis, CONTROL_LEVEL, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power,
-    SettingChange, StepDone, StepPower, StepProgress, explain, finding_line, is_decided, is_look,
-    power_of_blocks, progress, verdict_lines,
+    STARTS_TO_LEAVE, SettingChange, StepDone, StepPower, StepProgress, explain, finding_line,
+    is_decided, is_look, power_of_blocks, progress, verdict_lines,
 };
 pub use view::View;
 pub use waits::{WaitChange, Waited, waits_of};

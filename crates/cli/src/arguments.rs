@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_analysis::{GateMetric, StepThreshold};
 use plimsoll_core::name::BuildName;
+use plimsoll_lab::LOADS;
 
 /// Finds performance regressions in database engines.
 ///
@@ -276,7 +277,7 @@ pub struct Confirm {
     pub starts: Option<u32>,
     /// How often to load the data of each cell; starts or blocks take one load after the other. With
     /// a budget a second load is left out if the first one took a sixth of it
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=9))]
+    #[arg(long, value_name = "N", default_value_t = LOADS, value_parser = clap::value_parser!(u32).range(1..=9))]
     pub loads: u32,
     /// CPUs for clients and for servers, such as 0/1-3, or `none`; given several times, starts or
     /// blocks take one after the other [default: disjoint sets for slices of servers, else none]

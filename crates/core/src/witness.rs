@@ -9,23 +9,37 @@ pub const STEAL_LIMIT: f64 = 0.01;
 /// flag every step bound by fsync.
 pub const FOREIGN_CORES_LIMIT: f64 = 0.25;
 
-/// A turn counts as disturbed if others had more than this share of one CPU in it.
-const TURN_SHARE: f64 = 0.25;
+/// A turn counts as disturbed if other guests or other processes took more than this share of it: a
+/// typical turn's own scatter is 1 to 2 %.
+const TURN_SHARE: f64 = 0.05;
+/// The same for other processes that are counted in ticks.
+const SHARE_IN_TICKS: f64 = 0.25;
 /// The kernel tells the whole machine's CPU in ticks of 10 ms: one turn's may be wrong by one tick
 /// at its beginning and one at its end.
 const TICKS_NS: f64 = 20e6;
 
-/// Whether a turn of this length was disturbed: by the CPU of processes in it which are not part of
-/// the campaign, or by what other guests took. Stolen time comes in whole ticks, too, but nothing
-/// is subtracted from it, so no tick of it is ours.
+/// CPU of processes in a turn which are not part of the campaign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignCpu {
+    /// By the clock of each process.
+    Exact(i64),
+    /// The whole machine's less ours, in ticks.
+    InTicks(i64),
+}
+
+/// Whether a turn of this length was disturbed: by other processes, or by what other guests took.
+/// Stolen time comes in ticks, too, but nothing is subtracted from it, so no tick of it is ours.
 pub fn is_turn_disturbed(
     length_ns: u64,
-    foreign_cpu_ns: Option<i64>,
+    foreign: Option<ForeignCpu>,
     stolen_ns: Option<u64>,
 ) -> bool {
-    let share_ns = TURN_SHARE * length_ns as f64;
-    foreign_cpu_ns.is_some_and(|foreign_ns| foreign_ns as f64 > share_ns + TICKS_NS)
-        || stolen_ns.is_some_and(|stolen_ns| stolen_ns as f64 > share_ns)
+    let share_ns = |share: f64| share * length_ns as f64;
+    let is_foreign = foreign.is_some_and(|foreign| match foreign {
+        ForeignCpu::Exact(ns) => ns as f64 > share_ns(TURN_SHARE),
+        ForeignCpu::InTicks(ns) => ns as f64 > share_ns(SHARE_IN_TICKS) + TICKS_NS,
+    });
+    is_foreign || stolen_ns.is_some_and(|ns| ns as f64 > share_ns(TURN_SHARE))
 }
 
 /// A candidate is favoured or held back where its leakage one way is above that the other way by
@@ -95,12 +109,19 @@ mod tests {
     fn a_tick_that_missed_a_turn_is_no_disturbance() {
         let ms = 1_000_000;
         let is = |foreign: i64, stolen: u64| {
-            is_turn_disturbed(20 * ms, Some(foreign * ms as i64), Some(stolen * ms))
+            let foreign = ForeignCpu::InTicks(foreign * ms as i64);
+            is_turn_disturbed(20 * ms, Some(foreign), Some(stolen * ms))
         };
         assert!(!is(0, 0) && !is(-15, 0) && !is(20, 0), "two ticks");
         assert!(is(30, 0) && is(0, 10), "another process, another guest");
-        assert!(!is_turn_disturbed(100 * ms, None, Some(10 * ms)));
+        assert!(!is_turn_disturbed(1000 * ms, None, Some(10 * ms)));
         assert!(!is_turn_disturbed(20 * ms, None, None));
+    }
+
+    #[test]
+    fn a_millisecond_that_is_known_is_one() {
+        let is = |ns: i64| is_turn_disturbed(20_000_000, Some(ForeignCpu::Exact(ns)), None);
+        assert!(!is(900_000) && is(1_100_000));
     }
 
     #[test]

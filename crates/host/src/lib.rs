@@ -36,7 +36,7 @@ pub use environment::{Environment, Fact, capture_environment};
 pub use memory::Memory;
 pub use proc::Proc;
 pub use processes::{
-    Activity, CpuClocks, ServerProcesses, boot_id, is_same_process, process_cpu_ns,
+    Activity, CpuClocks, OtherProcesses, ServerProcesses, boot_id, is_same_process, process_cpu_ns,
     process_start_ticks, tree_pids,
 };
 pub use readiness::{Check, Status, check_machine};

@@ -28,8 +28,8 @@ mod trial_process;
 
 pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan, plan_as_survey};
 pub use confirm::{
-    ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, PlacementChoice, SlicesForecast,
-    StopRule, UntilGated, create_confirm, unusual_steps,
+    ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, LOADS, PlacementChoice,
+    SlicesForecast, StopRule, UntilGated, create_confirm, unusual_steps,
 };
 pub use error::LabError;
 pub use forecast::{CellForecast, Forecast, StepForecast, forecast};

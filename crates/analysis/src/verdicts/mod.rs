@@ -42,5 +42,5 @@ pub(crate) use measured::companions;
 pub use measured::{Role, headline};
 pub(crate) use pairs::basis;
 pub use plimsoll_stats::{Verdict, as_percent};
-pub use stopping::{StepDone, StepProgress, is_decided, is_look, progress};
+pub use stopping::{STARTS_TO_LEAVE, StepDone, StepProgress, is_decided, is_look, progress};
 pub use why::{Explanation, SettingChange, explain};

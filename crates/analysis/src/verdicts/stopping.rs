@@ -45,7 +45,7 @@ pub fn is_decided(campaign: &CampaignRecord, blocks: u32) -> bool {
 }
 
 /// Fewer starts than this are never enough: how far they lie apart would be chance.
-const STARTS_TO_LEAVE: usize = 4;
+pub const STARTS_TO_LEAVE: usize = 4;
 
 /// How far one step of a campaign with a budget has come.
 #[derive(Clone, Debug, PartialEq)]

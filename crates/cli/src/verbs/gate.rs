@@ -9,9 +9,9 @@ use plimsoll_analysis::{AnalysisError, GateRequest, Stored};
 use plimsoll_core::plan::{Plan, results as results_of};
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::{
-    CampaignEnd, CampaignRequest, ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice,
-    UntilGated, create_confirm, keep_passwords_from_children, load_plan, plan_as_survey,
-    run_campaign_until, shipped_plan,
+    CampaignEnd, CampaignRequest, ConfirmChoice, ConfirmRequest, DesignChoice, LOADS,
+    PlacementChoice, UntilGated, create_confirm, keep_passwords_from_children, load_plan,
+    plan_as_survey, run_campaign_until, shipped_plan,
 };
 use plimsoll_report::Draw;
 use plimsoll_store::header::CampaignHeader;
@@ -215,8 +215,6 @@ fn one(name: &str, option: &str, cells: Vec<usize>, known: &[Candidate]) -> Resu
     }
 }
 
-/// As many as `confirm` has: equal loads lie apart.
-const LOADS: u32 = 2;
 /// A step that is known within this part of the threshold is decided, unless it lies next to it.
 const WIDTH: f64 = 0.5;
 

@@ -3,6 +3,7 @@
 
 mod activity;
 mod clocks;
+mod others;
 mod process;
 mod servers;
 mod tree;
@@ -14,5 +15,6 @@ pub(crate) use tree::ProcessTrees;
 
 pub use activity::Activity;
 pub use clocks::{CpuClocks, tree_pids};
+pub use others::OtherProcesses;
 pub use process::{boot_id, is_same_process, process_cpu_ns, process_start_ticks};
 pub use servers::ServerProcesses;

@@ -6,7 +6,7 @@ use plimsoll_core::plan::Cell;
 use plimsoll_core::plan::{divide, in_turns, results};
 use serde::Serialize;
 
-use super::request::{BUDGET_NS, CellWithSettings, blocks_to_decide, slices_bytes};
+use super::request::{BUDGET_NS, CellWithSettings, LOADS, blocks_to_decide, slices_bytes};
 use crate::forecast::cell::CellForecast;
 
 /// What `confirm --all` of a plan will take, both ways.
@@ -68,13 +68,20 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
             })
             .sum()
     };
-    let making: f64 = cells.iter().map(|cell| seconds(cell, true)).sum();
+    let making: f64 = cells
+        .iter()
+        .chain([&cells[base]])
+        .map(|cell| seconds(cell, true))
+        .sum();
     let block: f64 = cells
         .iter()
         .chain([&cells[base]])
         .map(|cell| seconds(cell, false))
         .sum();
-    let states: u64 = cells.iter().map(|cell| cell.forecast.disk_bytes).sum();
+    // The control has data of its own.
+    let copies = cells.iter().chain([&cells[base]]);
+    let copies: u64 = copies.map(|cell| cell.forecast.disk_bytes).sum();
+    let states = copies * u64::from(LOADS);
     let largest = cells
         .iter()
         .map(|cell| cell.forecast.disk_bytes)
@@ -89,8 +96,8 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
     let bytes = slices_bytes(&candidates, &divide(workload, in_slices).ok()?, in_slices);
     let slices = SlicesForecast {
         seconds: BUDGET_NS as f64 / 1e9,
-        // All candidates have a copy of their state at once, the control of the base's.
-        disk_bytes: (2 * states + cells[base].forecast.disk_bytes) * 6 / 5,
+        // All candidates have a copy of a state at once.
+        disk_bytes: (states + copies) * 6 / 5,
         left_out: all
             .iter()
             .filter(|step| !in_slices.contains(step))
@@ -102,7 +109,7 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
         no_slices: bytes.as_ref().err().cloned(),
         slices: bytes.ok().map(|_| slices),
         blocks_needed,
-        blocks_seconds: making + block * f64::from(blocks_needed),
+        blocks_seconds: making * f64::from(LOADS) + block * f64::from(blocks_needed),
         // Trials run one after the other, so that there is one copy at a time.
         blocks_disk_bytes: (states + largest) * 6 / 5,
     })

@@ -15,7 +15,9 @@ pub(crate) use forecast::{CellSteps, forecast_confirm};
 pub use forecast::{ConfirmForecast, SlicesForecast};
 pub use gating::UntilGated;
 pub(crate) use profiles::run_profiles;
-pub use request::{ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm};
+pub use request::{
+    ConfirmChoice, ConfirmRequest, DesignChoice, LOADS, PlacementChoice, create_confirm,
+};
 pub(crate) use slices::run_starts;
 pub(crate) use stop_rule::PlannedLooks;
 pub use stop_rule::StopRule;

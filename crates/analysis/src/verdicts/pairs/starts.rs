@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::witness::is_turn_disturbed;
+use plimsoll_core::witness::{ForeignCpu, is_turn_disturbed};
 use plimsoll_stats::{StartRatio, consecutive, hodges_lehmann, mean, variance};
 use plimsoll_store::Turn;
 
@@ -162,7 +162,12 @@ fn by_round(turns: &[Turn]) -> impl Iterator<Item = (u32, &Turn)> {
 
 fn is_disturbed(turn: &Turn) -> bool {
     let length_ns = turn.length_ns.unwrap_or(turn.active_ns);
-    is_turn_disturbed(length_ns, turn.foreign_cpu_ns, turn.stolen_ns)
+    // Turns that have a planned length have exact clocks.
+    let foreign = turn.foreign_cpu_ns.map(|ns| match turn.planned_ns {
+        Some(_) => ForeignCpu::Exact(ns),
+        None => ForeignCpu::InTicks(ns),
+    });
+    is_turn_disturbed(length_ns, foreign, turn.stolen_ns)
 }
 
 /// The rounds that no witness saw disturbed, and how many it did; all of them if those are most.

@@ -31,6 +31,8 @@ const TURN_NS_WRITE: u64 = 50_000_000;
 const SLICES_TIME_NS: u64 = 60 * SECOND_NS;
 /// What a campaign of slices has by default, the making of data included.
 pub const BUDGET_NS: u64 = 45 * 60 * SECOND_NS;
+/// How often the data of each cell is made by default.
+pub const LOADS: u32 = 2;
 /// With a budget there are no more starts than this: a step that needs more is not worth them.
 const MOST_STARTS: u32 = 16;
 /// With a budget a start has as many rounds of turns that write, and as much time of those that

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use plimsoll_analysis::{StepProgress, progress};
+use plimsoll_analysis::{STARTS_TO_LEAVE, StepProgress, progress};
 use plimsoll_core::plan::{Family, Step, Workload};
 use plimsoll_core::units::format_duration_ns;
 use plimsoll_store::{Budget, CampaignDir};
@@ -89,7 +89,7 @@ impl<'a> BudgetWatch<'a> {
         if let Some(settled) = settled {
             progress.iter_mut().for_each(|of| of.settle(settled));
         }
-        let chosen = self.chosen(&progress);
+        let chosen = self.chosen(start, &progress);
         self.left_out = progress
             .iter()
             .map(|of| of.step.clone())
@@ -108,10 +108,11 @@ impl<'a> BudgetWatch<'a> {
         self.is_done
     }
 
-    /// The steps of the next start: those without a verdict before those that have one, and those
-    /// that need few starts before those that need many, as long as there is time for all the starts
-    /// that they need. What time that leaves goes to the others.
-    fn chosen<'p>(&self, progress: &'p [StepProgress]) -> BTreeSet<&'p str> {
+    /// The steps of the start behind this one. All of them, until it is known how far starts lie
+    /// apart. Then those without a verdict before those that have one, and those that need few
+    /// starts before those that need many, as long as there is time for all the starts that they
+    /// need. What time that leaves goes to the others.
+    fn chosen<'p>(&self, start: u32, progress: &'p [StepProgress]) -> BTreeSet<&'p str> {
         let needed = |of: &StepProgress| {
             let more = of.starts_needed().map(|needed| needed - of.starts as f64);
             more.map_or(1.0, |more| more.ceil().max(1.0))
@@ -123,7 +124,8 @@ impl<'a> BudgetWatch<'a> {
             .collect();
         open.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let all = || open.iter().map(|(_, _, step)| *step).collect();
-        let Some(last) = self.last else {
+        let is_early = (start as usize) < STARTS_TO_LEAVE;
+        let Some(last) = self.last.filter(|_| !is_early) else {
             return all();
         };
         let left = self.left().as_secs_f64();
@@ -310,7 +312,7 @@ mod tests {
     fn what_can_be_finished_comes_first() {
         let watch = watch();
         let chosen = |progress: &[StepProgress]| -> Vec<String> {
-            let chosen = watch.chosen(progress);
+            let chosen = watch.chosen(4, progress);
             chosen.into_iter().map(str::to_owned).collect()
         };
         // Two more starts, 24 s; nine more would take 108 s.
@@ -332,6 +334,7 @@ mod tests {
         assert!(found.contains(&"near".to_owned()), "{found:?}");
         assert!(!found.contains(&"wide".to_owned()), "{found:?}");
         assert!(found.len() < 12, "{found:?}");
+        assert_eq!(watch.chosen(3, &all).len(), all.len(), "too early to say");
         assert_eq!(
             chosen(&[wide]),
             ["wide"],

@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use plimsoll_core::readings::{CpuShare, HostReading, Reading, Readings};
-use plimsoll_host::{Activity, CpuClocks, InFlight, MachineClocks, Proc, ServerProcesses};
+use plimsoll_host::{
+    Activity, CpuClocks, InFlight, MachineClocks, OtherProcesses, Proc, ServerProcesses,
+};
 
 /// CPU used since some instant long ago, or between two looks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,9 +16,6 @@ pub(super) struct Cpu {
     /// Of the trial's process; none where the engine is in it.
     pub client_ns: Option<u64>,
     pub other_servers_ns: Option<u64>,
-    /// Of the campaign's other processes.
-    others_ns: Option<u64>,
-    busy_ns: Option<u64>,
     /// Of the whole machine, by the hypervisor.
     pub stolen_ns: Option<u64>,
 }
@@ -28,24 +27,8 @@ impl Cpu {
             engine_ns: grown(self.engine_ns, earlier.engine_ns),
             client_ns: grown(self.client_ns, earlier.client_ns),
             other_servers_ns: grown(self.other_servers_ns, earlier.other_servers_ns),
-            others_ns: grown(self.others_ns, earlier.others_ns),
-            busy_ns: grown(self.busy_ns, earlier.busy_ns),
             stolen_ns: grown(self.stolen_ns, earlier.stolen_ns),
         }
-    }
-
-    /// Below zero where the kernel's ticks missed what ours used.
-    pub fn foreign_ns(&self) -> Option<i64> {
-        let ours: u64 = [
-            self.engine_ns,
-            self.client_ns,
-            self.other_servers_ns,
-            self.others_ns,
-        ]
-        .into_iter()
-        .flatten()
-        .sum();
-        i64::try_from(i128::from(self.busy_ns?) - i128::from(ours)).ok()
     }
 }
 
@@ -58,7 +41,9 @@ pub(super) struct TurnMeter {
     pub servers: Option<ServerProcesses>,
     client: CpuClocks,
     other_servers: CpuClocks,
-    others: CpuClocks,
+    /// Of the campaign's other processes.
+    peers: Vec<u32>,
+    strangers: OtherProcesses,
     /// At the end of the turn before.
     last: Option<Cpu>,
     total: Cpu,
@@ -73,11 +58,12 @@ impl TurnMeter {
         Self {
             machine: MachineClocks::of(&proc),
             in_flight: InFlight::under(&proc, data_dir),
+            strangers: OtherProcesses::of(&proc),
             proc,
             servers,
             client: CpuClocks::new([std::process::id()]),
             other_servers: CpuClocks::default(),
-            others: CpuClocks::default(),
+            peers: Vec::new(),
             last: None,
             total: Cpu::default(),
             active_ns: 0,
@@ -118,13 +104,26 @@ impl TurnMeter {
     }
 
     pub fn set_peers(&mut self, servers: Vec<u32>, others: Vec<u32>) {
-        (self.other_servers, self.others) = (CpuClocks::new(servers), CpuClocks::new(others));
+        self.peers = others.into_iter().chain(servers.iter().copied()).collect();
+        self.other_servers = CpuClocks::new(servers);
+    }
+
+    /// Before a turn, the server still stopped: who is not of the campaign counts from here.
+    pub fn begin_strangers(&mut self) {
+        let ours = self.pids().into_iter().chain(self.peers.iter().copied());
+        let ours: Vec<u32> = ours.chain([std::process::id()]).collect();
+        self.strangers.leave_out(ours);
+        self.strangers.begin();
+    }
+
+    /// What they have used since.
+    pub fn strangers_ns(&self) -> Option<i64> {
+        i64::try_from(self.strangers.used_ns()?).ok()
     }
 
     pub fn read(&mut self) -> Cpu {
         let machine = self.machine.read();
         Cpu {
-            busy_ns: machine.busy_ns.ok(),
             stolen_ns: machine.stolen_ns.ok(),
             ..self.read_ours()
         }
@@ -142,8 +141,6 @@ impl TurnMeter {
             engine_ns,
             client_ns,
             other_servers_ns: self.other_servers.read_ns(),
-            others_ns: self.others.read_ns(),
-            busy_ns: None,
             stolen_ns: None,
         }
     }
@@ -198,39 +195,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_of_ours_used_is_foreign() {
-        let before = Cpu {
-            engine_ns: Some(100),
-            client_ns: Some(50),
-            other_servers_ns: Some(10),
-            others_ns: None,
-            busy_ns: Some(1_000),
-            stolen_ns: Some(10),
-        };
-        let after = Cpu {
-            engine_ns: Some(400),
-            client_ns: Some(150),
-            other_servers_ns: Some(10),
-            others_ns: None,
-            busy_ns: Some(1_500),
-            stolen_ns: Some(30),
-        };
-        assert_eq!(after.since(&before).foreign_ns(), Some(100));
-        assert_eq!(after.since(&before).stolen_ns, Some(20));
-        assert_eq!(before.since(&before).foreign_ns(), Some(0));
-        let unknown = Cpu {
-            busy_ns: None,
-            ..after
-        };
-        assert_eq!(unknown.since(&before).foreign_ns(), None);
-        let short_of_a_tick = Cpu {
-            busy_ns: Some(1_390),
-            ..after
-        };
-        assert_eq!(
-            short_of_a_tick.since(&before).foreign_ns(),
-            Some(-10),
-            "the sum over turns is right, not each turn"
-        );
+    fn what_is_not_ours_is_counted_to_the_nanosecond() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut meter = TurnMeter::new(None, dir.path());
+        let burn = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; sleep 60";
+        let mut busy = std::process::Command::new("sh")
+            .args(["-c", burn])
+            .spawn()
+            .unwrap();
+        let used = || plimsoll_host::process_cpu_ns(busy.id());
+        meter.begin_strangers();
+        let begin = used().unwrap_or(0);
+        while used().unwrap_or(0) < begin + 5_000_000 {
+            std::thread::yield_now();
+        }
+        assert!(meter.strangers_ns().unwrap() >= 5_000_000);
+        // One of the campaign's does not count.
+        meter.set_peers(Vec::new(), vec![busy.id()]);
+        meter.begin_strangers();
+        assert!(meter.peers.contains(&busy.id()));
+        busy.kill().unwrap();
+        busy.wait().unwrap();
     }
 }

@@ -185,10 +185,15 @@ impl<'a> TurnRunner<'a> {
                         self.progress.leave_out_times();
                     }
                     let inflight = meter.in_flight();
+                    meter.begin_strangers();
                     self.go_on(&mut meter);
                     let (turn, parts, has_new) = self.take(order, begin, &mut meter)?;
-                    let turn = Turn { inflight, ..turn };
                     let has_new = self.pause(&mut meter)? || has_new;
+                    let turn = Turn {
+                        inflight,
+                        foreign_cpu_ns: meter.strangers_ns(),
+                        ..turn
+                    };
                     send(&TrialMessage::TurnDone(TurnDone {
                         round: order.round,
                         operations: turn.operations,
@@ -374,7 +379,7 @@ impl<'a> TurnRunner<'a> {
             server_cpu_ns: cpu.engine_ns.map(counted),
             client_cpu_ns: cpu.client_ns.map(counted),
             speed: Some(speed),
-            foreign_cpu_ns: whole.foreign_ns(),
+            foreign_cpu_ns: None,
             other_servers_cpu_ns: cpu.other_servers_ns.map(counted),
             left_cpu_ns: left_ns
                 .map(|ns| (ns as f64 * active_ns as f64 / length_ns.max(1) as f64) as u64),
