@@ -43,7 +43,7 @@ pub use cells::beyond::{BeyondBuild, FactKind, between as beyond_build};
 pub use cells::selection;
 pub use companions::{Companion, companions_of};
 pub use error::AnalysisError;
-pub use profiles::{FlameNode, FunctionChange, Profiled, nameless_percent, profiles_of};
+pub use profiles::{FlameNode, FunctionChange, Profiled, Shown, nameless_percent, profiles_of};
 pub use questions::bisection;
 pub use questions::compare::{
     Comparison, LEVEL as INTERVAL_LEVEL, Row as ComparisonRow, Unpaired, compare, pairs,

@@ -279,6 +279,10 @@ pub struct Confirm {
     /// a budget a second load is left out if the first one took a sixth of it
     #[arg(long, value_name = "N", default_value_t = LOADS, value_parser = clap::value_parser!(u32).range(1..=9))]
     pub loads: u32,
+    /// Steps that write: let each server be written to for this long in each start or block before
+    /// anything counts, so that its log has filled and its background work goes on
+    #[arg(long, value_name = "D")]
+    pub age: Option<String>,
     /// CPUs for clients and for servers, such as 0/1-3, or `none`; given several times, starts or
     /// blocks take one after the other [default: disjoint sets for slices of servers, else none]
     #[arg(long, value_name = "C/S")]

@@ -28,7 +28,7 @@ pub use events::writer::EventWriter;
 pub use files::durable::write_json_atomically;
 pub use files::lock::CampaignLock;
 pub use files::seal::{Change, Mismatch, check_seal, seal};
-pub use profile::{PROFILES_FOLDER, Profile, ProfileAbout, read_profiles};
+pub use profile::{PROFILES_FOLDER, Profile, ProfileAbout, profile_folder, read_profiles};
 pub use series::{HostSeries, OperationSecond, Turn};
 pub use store::{CampaignSummary, Store, utc_now};
 pub use trial::TrialRecord;

@@ -48,6 +48,8 @@ pub struct ProfileAbout {
 pub struct Profile {
     /// What it is of.
     pub about: ProfileAbout,
+    /// The pass it was taken in, from 1: the server was started anew for each.
+    pub pass: u32,
     /// Samples by stack: functions from the outermost inwards, separated by `;`.
     pub stacks: BTreeMap<String, u64>,
 }
@@ -93,13 +95,18 @@ impl Profile {
         }
         Ok(Self {
             about: found,
+            pass: 1,
             stacks,
         })
     }
+
+    fn key(&self) -> (&str, &str, u32) {
+        (&self.about.cell, &self.about.step, self.pass)
+    }
 }
 
-/// All profiles of a campaign's folder: of each cell and step the last that was taken. None where
-/// there are none.
+/// All profiles of a campaign's folder: of each cell, step and pass the last that was taken. None
+/// where there are none.
 ///
 /// # Errors
 /// When one cannot be read.
@@ -110,14 +117,29 @@ pub fn read_profiles(campaign: &Path) -> Result<Vec<Profile>, StoreError> {
             .into_iter()
             .filter(|path| path.to_str().is_some_and(|path| path.ends_with(ABOUT)))
         {
-            let profile = Profile::read(&about)?;
-            found.retain(|other| {
-                (&other.about.cell, &other.about.step) != (&profile.about.cell, &profile.about.step)
-            });
+            let profile = Profile {
+                pass: pass_of(&trial),
+                ..Profile::read(&about)?
+            };
+            found.retain(|other| other.key() != profile.key());
             found.push(profile);
         }
     }
     Ok(found)
+}
+
+/// The name of the folder of an attempt at a cell's profile: `2-p1-a1`.
+pub fn profile_folder(cell: usize, pass: u32, attempt: u32) -> String {
+    format!("{cell}-p{pass}-a{attempt}")
+}
+
+/// The pass of such a folder. Campaigns before methodology version 10 have one, and no number of it.
+fn pass_of(folder: &Path) -> u32 {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let mut parts = name.unwrap_or_default().split('-');
+    parts
+        .find_map(|part| part.strip_prefix('p')?.parse().ok())
+        .unwrap_or(1)
 }
 
 /// What is in a folder, in natural order; nothing where there is no folder.
@@ -157,6 +179,7 @@ mod tests {
                 )]),
                 unavailable: None,
             },
+            pass: 1,
             stacks: BTreeMap::from([
                 ("main;run query".to_owned(), samples - 1),
                 ("main;[unknown: server]".to_owned(), 1),
@@ -172,13 +195,21 @@ mod tests {
             ("0-a1", profile("a", "qr100", 7)),
             ("1-a1", profile("b", "qr100", 8)),
             ("0-a10", profile("a", "qr100", 9)),
+            (&profile_folder(0, 2, 1), profile("a", "qr100", 6)),
         ] {
             let server = dir.path().join(PROFILES_FOLDER).join(trial).join("server");
             fs::create_dir_all(&server).unwrap();
             profile.write(&server).unwrap();
         }
         let found = read_profiles(dir.path()).unwrap();
-        assert_eq!(found, [profile("a", "qr100", 9), profile("b", "qr100", 8)]);
+        let second = Profile {
+            pass: 2,
+            ..profile("a", "qr100", 6)
+        };
+        assert_eq!(
+            found,
+            [profile("a", "qr100", 9), second, profile("b", "qr100", 8)]
+        );
 
         fs::write(
             dir.path().join("profiles/0-a1/server/qr100.folded"),

@@ -363,6 +363,7 @@ fn the_design_of_a_confirm_campaign_is_read_back() {
             server_cpus: "1-3".to_owned(),
         }),
         more_placements: Vec::new(),
+        age_ns: None,
         delta: 0.03,
         alpha: 0.05,
         profile_ns: Some(5_000_000_000),
@@ -375,6 +376,7 @@ fn the_design_of_a_confirm_campaign_is_read_back() {
         blocks: Some(12),
         placement: None,
         more_placements: Vec::new(),
+        age_ns: None,
         profile_ns: None,
         ..slices.clone()
     };

@@ -116,6 +116,16 @@ metric_set! {
         "1-s series",
         "nearly the worst second (a rate, not a latency)",
         Computed(|facts| facts.rate_percentile(99));
+    SUSTAINED_RATE = "sustained_rate", "ops/s", Higher, 0,
+        "mean of the per-second op rates over the last half of the seconds",
+        "1-s series",
+        "the op rate once the engine has been at it for half of the step",
+        Computed(|facts| facts.sustained_rate());
+    SUSTAINED_SLOPE = "sustained_slope", "ratio", Higher, 3,
+        "op rate of the last quarter of the seconds / op rate of the quarter before it",
+        "1-s series",
+        "where the op rate is going: below 1 it falls",
+        Computed(|facts| facts.sustained_slope());
     INDEX_S = "index_s", "s", Lower, 2,
         "end of the last index creation - start of the first one",
         "load loop",

@@ -15,6 +15,10 @@ use crate::latencies::{Clock, Latencies};
 /// Fewer seconds than this give no percentile of per-second rates.
 const LEAST_SECONDS: usize = 10;
 
+fn mean_rate(seconds: &[u64]) -> f64 {
+    seconds.iter().sum::<u64>() as f64 / seconds.len().max(1) as f64
+}
+
 impl Facts<'_> {
     /// Scans of a scan step, queries of every other.
     pub(super) fn queries_per_s(&self) -> Answer {
@@ -231,6 +235,30 @@ impl Facts<'_> {
     /// Percentile of the per-second rates, by the original's rule: in descending order, the
     /// round(n/100 x seconds)-th.
     pub(super) fn rate_percentile(&self, percent: usize) -> Answer {
+        let mut rates = self.rates_of_seconds()?;
+        rates.sort_unstable_by(|a, b| b.cmp(a));
+        let position = ((percent * rates.len()) as f64 / 100.0).round().max(1.0) as usize;
+        Ok(rates[position - 1] as f64)
+    }
+
+    /// The mean rate of the last half of the seconds.
+    pub(super) fn sustained_rate(&self) -> Answer {
+        let rates = self.rates_of_seconds()?;
+        Ok(mean_rate(&rates[rates.len() / 2..]))
+    }
+
+    /// The rate of the last quarter of the seconds by that of the quarter before it.
+    pub(super) fn sustained_slope(&self) -> Answer {
+        let rates = self.rates_of_seconds()?;
+        let quarter = rates.len() / 4;
+        let (before, last) = rates[rates.len() - 2 * quarter..].split_at(quarter);
+        let nothing = "nothing was done in the third quarter";
+        ratio(mean_rate(last), mean_rate(before), nothing)
+    }
+
+    /// What all clients did in each second. Only whole seconds: the last, partial one is left out. A
+    /// second in which nothing was done counts as zero.
+    fn rates_of_seconds(&self) -> Result<Vec<u64>, String> {
         let kind = self.done.primary;
         if matches!(kind, Operation::Index | Operation::Scan) {
             return Err(format!(
@@ -248,8 +276,6 @@ impl Facts<'_> {
             .map(|client| client.to_ns)
             .max()
             .unwrap_or(self.done.elapsed_ns);
-        // Only whole seconds: the last, partial one is left out. A second in which nothing was done
-        // counts as zero.
         let seconds = (from_ns / 1_000_000_000)..(to_ns / 1_000_000_000);
         let mut rates = vec![0u64; (seconds.end.saturating_sub(seconds.start)) as usize];
         for row in series
@@ -263,15 +289,12 @@ impl Facts<'_> {
                 row.ok
             };
         }
-        if rates.len() < LEAST_SECONDS {
-            return Err(format!(
-                "{} whole seconds are too few: it takes {LEAST_SECONDS}",
-                rates.len()
-            ));
+        match rates.len() {
+            few if few < LEAST_SECONDS => Err(format!(
+                "{few} whole seconds are too few: it takes {LEAST_SECONDS}"
+            )),
+            _ => Ok(rates),
         }
-        rates.sort_unstable_by(|a, b| b.cmp(a));
-        let position = ((percent * rates.len()) as f64 / 100.0).round().max(1.0) as usize;
-        Ok(rates[position - 1] as f64)
     }
 
     /// The writers that had a rate to keep.

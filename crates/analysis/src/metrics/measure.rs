@@ -272,6 +272,9 @@ mod tests {
             // Twenty rates from 1119 down to 1100: the 10th and the 20th.
             ("p50_rate", 1110.0),
             ("p99_rate", 1100.0),
+            // They rise: the last ten, and the last five by the five before them.
+            ("sustained_rate", 1114.5),
+            ("sustained_slope", 1117.0 / 1112.0),
             ("server_cpu_us_per_op", 500.0),
             ("client_cpu_us_per_op", 100.0),
             ("process_cpu_us_per_op", 600.0),

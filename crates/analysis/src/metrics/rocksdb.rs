@@ -170,6 +170,8 @@ metric_set! {
     DBGB2;
     P50_RATE;
     P99_RATE;
+    SUSTAINED_RATE;
+    SUSTAINED_SLOPE;
     STEAL_SHARE;
     FOREIGN_CPU_CORES;
     PSI_CPU_SHARE;

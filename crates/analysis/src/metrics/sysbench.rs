@@ -67,6 +67,8 @@ metric_set! {
     MAXOP;
     P50_RATE;
     P99_RATE;
+    SUSTAINED_RATE;
+    SUSTAINED_SLOPE;
     MEAN_SERVICE_US = "mean_service_us", "us", Lower, 0,
         "histogram of done - sent",
         "load loop",

@@ -4,13 +4,14 @@
 mod functions;
 mod tree;
 
+use plimsoll_stats::mean;
 use plimsoll_store::{CampaignRecord, Profile, ProfileAbout, read_profiles};
 
 use crate::metrics::SERVER_CPU_US_PER_OP;
 use crate::runs::cell_runs::CellRuns;
 use crate::verdicts::{Change, Explanation, changes, percent};
-pub use functions::FunctionChange;
-pub(crate) use functions::moved;
+use functions::moved;
+pub use functions::{FunctionChange, Shown};
 pub use tree::FlameNode;
 use tree::tree;
 
@@ -77,27 +78,22 @@ pub fn profiles_of(
 }
 
 pub fn pair(profiles: &[Profile], step: &str, base: &str, cell: &str) -> Option<Profiled> {
-    let of = |label: &str| {
-        profiles
-            .iter()
-            .find(|profile| profile.about.cell == label && profile.about.step == step)
+    let of = |label: &str| -> Vec<&Profile> {
+        let is_of = |profile: &&Profile| profile.about.cell == label && profile.about.step == step;
+        profiles.iter().filter(is_of).collect()
     };
-    let (base, cell) = (of(base)?, of(cell)?);
-    let reason = [base, cell].into_iter().find_map(|profile| {
-        let about = &profile.about;
-        let no_cpu = || {
-            about
-                .server_cpu_us_per_op
-                .is_none()
-                .then(|| "the server's CPU per operation is not known".to_owned())
-        };
-        Some(format!(
-            "{}: {}",
-            about.cell,
-            about.unavailable.clone().or_else(no_cpu)?
-        ))
+    let (bases, cells) = (of(base), of(cell));
+    let (base, cell) = (over_passes(&bases)?, over_passes(&cells)?);
+    let reason = [&base, &cell].into_iter().find_map(|profile| {
+        let reason = no_profile(&profile.about)?;
+        Some(format!("{}: {reason}", profile.about.cell))
     });
     let is_known = reason.is_none();
+    let known = |all: Vec<_>| -> Vec<&Profile> {
+        all.into_iter()
+            .filter(|profile: &&Profile| no_profile(&profile.about).is_none())
+            .collect()
+    };
     Some(Profiled {
         step: step.to_owned(),
         cell: 0,
@@ -106,18 +102,56 @@ pub fn pair(profiles: &[Profile], step: &str, base: &str, cell: &str) -> Option<
         base: base.about.clone(),
         about: cell.about.clone(),
         functions: if is_known {
-            moved(base, cell, MOST_FUNCTIONS)
+            moved(&known(bases), &known(cells), MOST_FUNCTIONS)
         } else {
             Vec::new()
         },
         tree: if is_known {
-            tree(base, cell)
+            tree(&base, &cell)
         } else {
             FlameNode::default()
         },
         reason,
         doubt: None,
     })
+}
+
+/// Why a profile says nothing; none if it says something.
+fn no_profile(about: &ProfileAbout) -> Option<String> {
+    let no_cpu = || {
+        let reason = "the server's CPU per operation is not known";
+        about
+            .server_cpu_us_per_op
+            .is_none()
+            .then(|| reason.to_owned())
+    };
+    about.unavailable.clone().or_else(no_cpu)
+}
+
+/// All passes as one profile: the sum of their samples, the mean of their CPU per operation. One
+/// that says nothing is left out if another says something; none without any.
+fn over_passes(passes: &[&Profile]) -> Option<Profile> {
+    let known: Vec<&&Profile> = passes
+        .iter()
+        .filter(|profile| no_profile(&profile.about).is_none())
+        .collect();
+    let Some(first) = known.first() else {
+        return passes.first().map(|profile| (*profile).clone());
+    };
+    let mut sum = (**first).clone();
+    for profile in &known[1..] {
+        sum.about.samples += profile.about.samples;
+        sum.about.nameless_samples += profile.about.nameless_samples;
+        for (stack, samples) in &profile.stacks {
+            *sum.stacks.entry(stack.clone()).or_default() += samples;
+        }
+    }
+    let cpu: Vec<f64> = known
+        .iter()
+        .filter_map(|profile| profile.about.server_cpu_us_per_op)
+        .collect();
+    sum.about.server_cpu_us_per_op = Some(mean(&cpu));
+    Some(sum)
 }
 
 /// Microseconds per operation that one sample of a profile stands for.
@@ -158,7 +192,7 @@ impl Profiled {
         let doubt = apart.map(|measured| {
             format!(
                 "The profiled pass and the measurement disagree: server CPU/op {} in the pass, {} \
-                measured. A pass is one start of each server, not in turns: trust no function \
+                measured. A pass is a start of each server, not in turns: trust no function \
                 before `plimsoll confirm --perf 20s` on a quieter machine shows it again.",
                 percent(passed),
                 percent(measured)

@@ -71,6 +71,7 @@ mod tests {
                 server_cpu_us_per_op: Some(us),
                 ..ProfileAbout::default()
             },
+            pass: 1,
             stacks: stacks
                 .iter()
                 .map(|(stack, samples)| ((*stack).to_owned(), *samples))

@@ -24,18 +24,34 @@ pub fn undecided(view: &View, header: &CampaignHeader) -> Option<String> {
     if all.iter().any(is_decided) {
         return None;
     }
-    let invalid = all.iter().filter(|of| of.call == Call::Invalid).count();
+    let are_all = |call: Call| all.iter().all(|of| of.call == call);
     let count = match all.len() {
         1 => "the one throughput has no verdict".to_owned(),
         count => format!("none of {count} throughputs has a verdict"),
     };
-    let next = match invalid == all.len() {
-        true => {
+    let next = match () {
+        () if are_all(Call::Invalid) => {
             "the reasons are above: mend what failed or was disturbed, and confirm again".to_owned()
         }
-        false => more(header, first),
+        () if are_all(Call::DependsOnTurns) => {
+            format!(
+                "one server at a time: {}",
+                command(header, &format!("--blocks {ADVISED_BLOCKS}"))
+            )
+        }
+        () => more(header, first),
     };
     Some(format!("undecided: {count}; {next}"))
+}
+
+/// `plimsoll confirm CAMPAIGN --step STEPS HOW`.
+fn command(header: &CampaignHeader, how: &str) -> String {
+    let confirm = header.confirm.as_ref();
+    let of = confirm
+        .and_then(|confirm| confirm.of.as_deref())
+        .map_or(String::new(), |of| format!(" {of}"));
+    let steps = confirm.map_or(String::new(), |confirm| confirm.steps.join(","));
+    format!("plimsoll confirm{of} --step {steps} {how}")
 }
 
 /// The command that measures more.
@@ -43,11 +59,6 @@ fn more(header: &CampaignHeader, finding: &Finding) -> String {
     let Some(confirm) = &header.confirm else {
         return String::new();
     };
-    let of = confirm
-        .of
-        .as_deref()
-        .map_or(String::new(), |of| format!(" {of}"));
-    let steps = confirm.steps.join(",");
     let twice = |count: Option<u32>, least: u32| (2 * count.unwrap_or(0)).max(least);
     let how = match (finding.basis, confirm.budget) {
         (_, Some(budget)) => {
@@ -62,5 +73,5 @@ fn more(header: &CampaignHeader, finding: &Finding) -> String {
         }
         _ => format!("--blocks {}", twice(confirm.blocks, ADVISED_BLOCKS)),
     };
-    format!("for narrower intervals: plimsoll confirm{of} --step {steps} {how}")
+    format!("for narrower intervals: {}", command(header, &how))
 }

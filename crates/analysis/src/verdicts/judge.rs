@@ -13,6 +13,7 @@ use super::finding::{
 use super::forms::{OfForms, mark_dependent};
 use super::measured::{Judged, Role, judged};
 use super::pairs::{Meetings, Pairs, StartPairs, basis, last_disturbance};
+use super::storage::in_flight;
 use super::validity::obstacle;
 use super::why::why;
 use crate::cells::cell_info::CellInfo;
@@ -93,6 +94,7 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
         })
         .collect();
     mark_dependent(&mut all, &of_forms);
+    judge.note_storage(&mut all);
     let is_explained = |finding: &&mut Finding| finding.role != Role::Companion;
     for finding in all.iter_mut().filter(is_explained) {
         finding.why = why(
@@ -298,6 +300,36 @@ impl<'a> Judge<'a> {
         Some(finding)
     }
 
+    /// By slices, which candidates storage works for in the turns of others.
+    fn note_storage(&self, all: &mut [Finding]) {
+        if self.basis != Basis::Slices {
+            return;
+        }
+        let cells = self.experiment.cells;
+        let again = self.experiment.control.map(|(_, again)| again);
+        let is_listed = cells.iter().any(CellRuns::is_control);
+        let candidates: Vec<&CellRuns<'_>> =
+            cells.iter().chain(again.filter(|_| !is_listed)).collect();
+        for step in &self.steps {
+            let in_flight = in_flight(&candidates, &step.name);
+            let of_step = |finding: &&mut Finding| {
+                finding.step == step.name && finding.role == Role::Throughput
+            };
+            for finding in all.iter_mut().filter(of_step) {
+                let whose = [("", finding.cell), ("the base: ", finding.base)];
+                let words = whose
+                    .into_iter()
+                    .filter_map(|(who, cell)| Some(format!("{who}{}", in_flight[cell].words()?)));
+                let all: Vec<String> = Some(finding.turns.clone())
+                    .filter(|turns| !turns.is_empty())
+                    .into_iter()
+                    .chain(words)
+                    .collect();
+                finding.turns = all.join("; ");
+            }
+        }
+    }
+
     /// What one run says, set against how far starts of this machine lie apart, and against what
     /// others took of it meanwhile.
     fn screen(&self, question: &Question<'_>, judged: &Judged, estimate: &Estimate) -> Call {
@@ -363,11 +395,16 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// With a budget the level is spent by this start: most steps that can be decided are by then, and
+/// what comes later narrows intervals.
+const SPENT_BY: u32 = 16;
+
 /// The looks of a campaign: by slices every start is one.
 fn looks(header: &CampaignHeader, alpha: f64) -> Looks {
     let starts = header.confirm.as_ref().and_then(|confirm| confirm.starts);
+    let spent_by = header.budget().map_or(u32::MAX, |_| SPENT_BY);
     match (basis(header), starts) {
-        (Basis::Slices, Some(starts)) => Looks::every_start(starts as usize, alpha),
+        (Basis::Slices, Some(starts)) => Looks::every_start(starts.min(spent_by) as usize, alpha),
         _ => Looks::new(header.plan.blocks.max(1) as usize, alpha),
     }
 }

@@ -110,9 +110,12 @@ const COMPANIONS: [&Metric; 14] = [
     sysbench::WKBPQ,
 ];
 
+/// Of whole steps: what is left of a rate after half of a step, and where it is going.
+const OF_BLOCKS: [&Metric; 2] = [metrics::SUSTAINED_RATE, metrics::SUSTAINED_SLOPE];
+
 /// All companions that there are, by any design.
 pub(crate) fn companions() -> impl Iterator<Item = &'static Metric> {
-    [STALLS].into_iter().chain(COMPANIONS)
+    [STALLS].into_iter().chain(COMPANIONS).chain(OF_BLOCKS)
 }
 
 /// The metrics that are judged in a step, its throughput first. This is the one place that says so.
@@ -134,6 +137,9 @@ pub(crate) fn judged(basis: Basis, step: &StepView, base: &CellInfo) -> Vec<Judg
     ];
     if basis == Basis::Slices {
         all.push(of(STALLS, Role::Companion, Source::Stalls));
+    }
+    if basis == Basis::Blocks {
+        all.extend(OF_BLOCKS.map(|metric| of(metric, Role::Companion, Source::Step)));
     }
     if basis != Basis::Screen {
         all.extend(COMPANIONS.map(|metric| of(metric, Role::Companion, Source::Step)));
@@ -157,6 +163,8 @@ pub(crate) const STALLS: &Metric = &Metric {
 pub fn headline(metric: &str) -> String {
     let known = [
         (STALLS, "whole/typical"),
+        (metrics::SUSTAINED_RATE, "rate of the last half"),
+        (metrics::SUSTAINED_SLOPE, "slope of the last half"),
         (metrics::SERVER_CSPQ, "server cs/op"),
         (metrics::SERVER_RPQ, "server read calls/op"),
         (metrics::SERVER_RKBPQ, "server KiB read/op"),

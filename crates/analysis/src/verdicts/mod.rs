@@ -23,6 +23,7 @@ mod rules;
 #[cfg(test)]
 mod simulated;
 mod stopping;
+mod storage;
 mod validity;
 mod why;
 

@@ -54,6 +54,7 @@ pub fn design(design: Design, times: u32) -> Confirm {
         before: Vec::new(),
         placement: None,
         more_placements: Vec::new(),
+        age_ns: None,
         delta: 0.03,
         alpha: 0.05,
         profile_ns: None,

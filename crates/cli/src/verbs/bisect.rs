@@ -187,6 +187,7 @@ fn choice(arguments: &Bisect, step: &str) -> Result<ConfirmChoice, Failure> {
         starts: arguments.slices,
         budget: None,
         loads: None,
+        age_ns: None,
         placement: PlacementChoice::Auto,
         profile_ns: None,
     })

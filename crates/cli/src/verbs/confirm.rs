@@ -173,6 +173,11 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
             writes: arguments.writes,
         }),
         loads: Some(arguments.loads),
+        age_ns: arguments
+            .age
+            .as_deref()
+            .map(|text| duration("--age", text))
+            .transpose()?,
         placement,
         profile_ns: arguments
             .perf

@@ -239,6 +239,7 @@ fn choice(plan: &Plan, request: &GateRequest, budget_ns: u64) -> Result<ConfirmC
             reads: width,
             writes: width,
         }),
+        age_ns: None,
         placement: PlacementChoice::Auto,
         profile_ns: None,
     })

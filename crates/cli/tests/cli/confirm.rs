@@ -473,6 +473,7 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
         design: DesignChoice::Blocks(3),
         time_ns: Some(100_000_000),
         starts: None,
+        age_ns: None,
         placement: PlacementChoice::Auto,
         profile_ns: None,
     };

@@ -1,13 +1,14 @@
 //! Profiles of the candidates' servers, each alone, in a pass of its own: what is profiled is not
 //! measured, and the other way round.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use plimsoll_core::plan::{Cell, Verify};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::Event;
 use plimsoll_store::layout::EVENTS_FILE;
-use plimsoll_store::{PROFILES_FOLDER, Stamped, read_events, read_profiles};
+use plimsoll_store::{PROFILES_FOLDER, Stamped, profile_folder, read_events, read_profiles};
 
 use crate::campaign_run::CampaignRun;
 use crate::error::LabError;
@@ -15,9 +16,12 @@ use crate::observer::Notice;
 use crate::trial_process::{make_new_dir, remove_data};
 
 const WARM_UP_NS: u64 = 500_000_000;
+/// Each server is started and profiled so many times: one start cannot show which functions' time
+/// differs by more than starts do.
+const PASSES: u32 = 3;
 
-/// Profiles every cell but the control that has no profile yet, where profiles are requested. True
-/// when the user has stopped it. A profile that cannot be taken is reported, and is not a failure
+/// Profiles every cell but the control, pass by pass, where it has no profile yet and profiles are
+/// requested. True when the user has stopped it. A profile that cannot be taken is reported, and is not a failure
 /// of the campaign.
 pub(crate) fn run_profiles(run: &mut CampaignRun<'_, '_>) -> Result<bool, LabError> {
     let campaign = run.runner.campaign;
@@ -29,29 +33,66 @@ pub(crate) fn run_profiles(run: &mut CampaignRun<'_, '_>) -> Result<bool, LabErr
     let Some((confirm, profile_ns)) = requested else {
         return Ok(false);
     };
-    let folder = campaign.path.join(PROFILES_FOLDER);
-    let cells = campaign.header.plan.cells.iter().enumerate();
-    for (index, cell) in cells.filter(|(_, cell)| cell.label != confirm.control) {
-        let problem = if cell.build.engine.is_embedded() {
-            Some("an embedded engine has no server of its own".to_owned())
-        } else {
-            let Some(attempt) = next_attempt(&folder, index) else {
+    let cells: Vec<(usize, &Cell)> = campaign
+        .header
+        .plan
+        .cells
+        .iter()
+        .enumerate()
+        .filter(|(_, cell)| cell.label != confirm.control)
+        .collect();
+    let mut without = BTreeSet::new();
+    for pass in 1..=PASSES {
+        for (index, cell) in &cells {
+            if without.contains(index) {
                 continue;
-            };
-            run.observer.notice(Notice::ProfileStart { cell });
-            let ended = profile(run, index, attempt, profile_ns)?;
-            if run.is_stopped() {
-                return Ok(true);
             }
-            ended
-                .err()
-                .or_else(|| unavailable(&campaign.path, &cell.label))
-        };
-        if let Some(reason) = problem {
-            warn(run, cell, &reason);
+            let problem = match pass_of(run, *index, pass, profile_ns)? {
+                Ended::Stopped => return Ok(true),
+                Ended::Done(problem) => problem,
+            };
+            if let Some(reason) = problem {
+                without.insert(*index);
+                warn(run, cell, &reason);
+            }
         }
     }
     Ok(false)
+}
+
+/// How one pass of one cell ended.
+enum Ended {
+    /// By the user.
+    Stopped,
+    /// With a profile, or why there is none.
+    Done(Option<String>),
+}
+
+/// Takes a cell's profile in a pass, if it is not there.
+fn pass_of(
+    run: &mut CampaignRun<'_, '_>,
+    index: usize,
+    pass: u32,
+    profile_ns: u64,
+) -> Result<Ended, LabError> {
+    let campaign = run.runner.campaign;
+    let cell = &campaign.header.plan.cells[index];
+    if cell.build.engine.is_embedded() {
+        let reason = "an embedded engine has no server of its own";
+        return Ok(Ended::Done(Some(reason.to_owned())));
+    }
+    let folder = campaign.path.join(PROFILES_FOLDER);
+    let Some(attempt) = next_attempt(&folder, index, pass) else {
+        return Ok(Ended::Done(None));
+    };
+    run.observer.notice(Notice::ProfileStart { cell });
+    let name = profile_folder(index, pass, attempt);
+    let ended = profile(run, index, (attempt, &name), profile_ns)?;
+    if run.is_stopped() {
+        return Ok(Ended::Stopped);
+    }
+    let unavailable = || unavailable(&campaign.path, &cell.label);
+    Ok(Ended::Done(ended.err().or_else(unavailable)))
 }
 
 fn warn(run: &mut CampaignRun<'_, '_>, cell: &Cell, reason: &str) {
@@ -59,9 +100,9 @@ fn warn(run: &mut CampaignRun<'_, '_>, cell: &Cell, reason: &str) {
     run.observer.notice(Notice::Warning(&text));
 }
 
-/// The number of the next attempt at a cell's profile; none when it has one.
-fn next_attempt(folder: &Path, cell: usize) -> Option<u32> {
-    let attempts = (1..).map(|attempt| folder.join(format!("{cell}-a{attempt}")));
+/// The number of the next attempt at a cell's profile in a pass; none when it has one.
+fn next_attempt(folder: &Path, cell: usize, pass: u32) -> Option<u32> {
+    let attempts = (1..).map(|attempt| folder.join(profile_folder(cell, pass, attempt)));
     let made: Vec<_> = attempts.take_while(|dir| dir.exists()).collect();
     let is_profiled = made
         .iter()
@@ -74,16 +115,12 @@ fn next_attempt(folder: &Path, cell: usize) -> Option<u32> {
 fn profile(
     run: &mut CampaignRun<'_, '_>,
     cell: usize,
-    attempt: u32,
+    (attempt, name): (u32, &str),
     profile_ns: u64,
 ) -> Result<Result<(), String>, LabError> {
     let runner = run.runner;
-    let dir = runner
-        .campaign
-        .path
-        .join(PROFILES_FOLDER)
-        .join(format!("{cell}-a{attempt}"));
-    let data_dir = run.data_dir.join(format!("profile-{cell}-a{attempt}"));
+    let dir = runner.campaign.path.join(PROFILES_FOLDER).join(name);
+    let data_dir = run.data_dir.join(format!("profile-{name}"));
     make_new_dir(&dir)?;
     let scheduled = ScheduledTrial {
         number: 0,

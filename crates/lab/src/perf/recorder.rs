@@ -146,6 +146,7 @@ impl Recorder {
         };
         Profile {
             about,
+            pass: 1,
             stacks: folded.stacks,
         }
     }

@@ -4,7 +4,7 @@ mod companions;
 mod comparison;
 mod explanation;
 mod gate;
-mod profile;
+pub(crate) mod profile;
 pub(crate) mod row_costs;
 mod series;
 pub(crate) mod waits;

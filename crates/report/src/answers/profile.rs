@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_analysis::{Profiled, nameless_percent};
+use plimsoll_analysis::{FunctionChange, Profiled, nameless_percent};
 use plimsoll_core::readings::Reading;
 use plimsoll_store::ProfileAbout;
 use serde_json::{Value, json};
@@ -21,17 +21,18 @@ impl Draw for Profiled {
         let mut text = told.map_or_else(String::new, |told| format!("\n{told}\n"));
         let _ = writeln!(
             text,
-            "\n{:<NAME_WIDTH$} {:>9} {:>9} {:>9}",
+            "\n{:<NAME_WIDTH$} {:>9} {:>9} {:>9}  95 %",
             "server CPU by function, us/op", "base", "cell", "change"
         );
         for function in &self.functions {
             let name: String = function.name.chars().take(NAME_WIDTH).collect();
             let _ = writeln!(
                 text,
-                "{name:<NAME_WIDTH$} {:>9.3} {:>9.3} {:>+9.3}",
+                "{name:<NAME_WIDTH$} {:>9.3} {:>9.3} {:>+9.3}  {}",
                 function.base_us,
                 function.cell_us,
-                function.difference_us()
+                function.difference_us(),
+                interval(function)
             );
         }
         let counters: Vec<String> = self
@@ -84,6 +85,8 @@ impl Draw for Profiled {
                 "base_us_per_op": function.base_us,
                 "cell_us_per_op": function.cell_us,
                 "difference_us_per_op": function.difference_us(),
+                "interval": function.shown.map(|shown| [shown.interval.0, shown.interval.1]),
+                "is_different": function.shown.map(|shown| shown.is_different),
             })
         });
         json!({
@@ -94,6 +97,18 @@ impl Draw for Profiled {
             "functions": functions.collect::<Vec<_>>(),
         })
     }
+}
+
+/// `[+0.12, +0.31]`, `[-0.05, +0.31] not shown`; `-` of one pass.
+pub(crate) fn interval(function: &FunctionChange) -> String {
+    function.shown.map_or_else(
+        || "-".to_owned(),
+        |shown| {
+            let (low, high) = shown.interval;
+            let doubt = if shown.is_different { "" } else { " not shown" };
+            format!("[{low:+.3}, {high:+.3}]{doubt}")
+        },
+    )
 }
 
 #[cfg(test)]
@@ -122,6 +137,7 @@ mod tests {
         };
         Profile {
             about,
+            pass: 1,
             stacks: stacks
                 .iter()
                 .map(|(stack, samples)| ((*stack).to_owned(), *samples))

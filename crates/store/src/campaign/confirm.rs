@@ -43,6 +43,10 @@ pub struct Confirm {
     /// of a search: once, and the control has the base's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loads: Option<u32>,
+    /// For how long a step that writes writes before anything counts, in nanoseconds; none for no
+    /// longer than it takes to warm up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_ns: Option<u64>,
     /// Which CPUs clients and servers have; none when nothing is pinned.
     pub placement: Option<Placement>,
     /// Further placements: starts or blocks take one after the other.

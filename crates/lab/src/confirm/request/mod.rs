@@ -34,7 +34,7 @@ pub const BUDGET_NS: u64 = 45 * 60 * SECOND_NS;
 /// How often the data of each cell is made by default.
 pub const LOADS: u32 = 2;
 /// With a budget there are no more starts than this: a step that needs more is not worth them.
-const MOST_STARTS: u32 = 16;
+const MOST_STARTS: u32 = 32;
 /// With a budget a start has as many rounds of turns that write, and as much time of those that
 /// read. Starts differ by more than such a start's error, so that another start is worth more than
 /// a longer one.
@@ -101,6 +101,8 @@ pub struct ConfirmChoice {
     pub budget: Option<Budget>,
     /// How often the data of each cell is made; none for once, the control with the base's.
     pub loads: Option<u32>,
+    /// For how long a step that writes writes before anything counts, in nanoseconds.
+    pub age_ns: Option<u64>,
     /// On which CPUs.
     pub placement: PlacementChoice,
     /// How long each server is profiled in each step afterwards, in nanoseconds; none for no
@@ -242,6 +244,7 @@ fn confirm(
             .map(|division| division.before.clone())
             .collect(),
         loads: choice.loads,
+        age_ns: choice.age_ns,
         placement: placements.next(),
         more_placements: placements.collect(),
         delta: DELTA,
@@ -349,7 +352,8 @@ fn short(mut cell: Cell, division: &Division, choice: &ConfirmChoice, confirm: &
                 } else {
                     planned_ns.min(confirm.time_ns)
                 };
-                step.set_duration(time_ns, None);
+                let age = confirm.age_ns.filter(|_| step.is_writing());
+                step.set_duration(time_ns, age);
             }
         }
     }

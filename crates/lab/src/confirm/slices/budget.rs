@@ -21,6 +21,8 @@ pub(super) struct BudgetWatch<'a> {
     budget: &'a Budget,
     /// How long a step has turns in a start of all steps.
     time: Duration,
+    /// Starts at most.
+    starts: u32,
     began: Instant,
     /// What earlier runs of the campaign took.
     before: Duration,
@@ -42,10 +44,11 @@ pub(super) struct Cost {
 }
 
 impl<'a> BudgetWatch<'a> {
-    pub fn new(budget: &'a Budget, time: Duration, before: Duration) -> Self {
+    pub fn new(budget: &'a Budget, time: Duration, starts: u32, before: Duration) -> Self {
         Self {
             budget,
             time,
+            starts,
             began: Instant::now(),
             before,
             last: None,
@@ -113,9 +116,10 @@ impl<'a> BudgetWatch<'a> {
     /// starts before those that need many, as long as there is time for all the starts that they
     /// need. What time that leaves goes to the others.
     fn chosen<'p>(&self, start: u32, progress: &'p [StepProgress]) -> BTreeSet<&'p str> {
+        let most = f64::from(self.starts.saturating_sub(start).max(1));
         let needed = |of: &StepProgress| {
             let more = of.starts_needed().map(|needed| needed - of.starts as f64);
-            more.map_or(1.0, |more| more.ceil().max(1.0))
+            more.map_or(1.0, |more| more.ceil().clamp(1.0, most))
         };
         let mut open: Vec<(bool, f64, &str)> = progress
             .iter()
@@ -254,7 +258,7 @@ mod tests {
 
     /// With 60 s left, 10 s before the first step of a start, and 2 s for each step.
     fn watch() -> BudgetWatch<'static> {
-        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 40 * SECOND);
+        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 32, 40 * SECOND);
         watch.book(Cost {
             setup: 10 * SECOND,
             step: SECOND,
@@ -287,7 +291,7 @@ mod tests {
 
     #[test]
     fn time_is_given_to_starts_that_end_within_it() {
-        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 40 * SECOND);
+        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 32, 40 * SECOND);
         assert_eq!(
             watch.why_no_time(8),
             None,

@@ -45,10 +45,14 @@ fn run_with(
         return Ok(CampaignEnd::Complete);
     };
     let starts = confirm.starts.unwrap_or(1);
-    let mut watch = confirm
-        .budget
-        .as_ref()
-        .map(|budget| BudgetWatch::new(budget, per_step(confirm), spent(&header.schedule, done)));
+    let mut watch = confirm.budget.as_ref().map(|budget| {
+        BudgetWatch::new(
+            budget,
+            per_step(confirm),
+            starts,
+            spent(&header.schedule, done),
+        )
+    });
     let mut broken = 0;
     for number in 1..=starts {
         let trials: Vec<&ScheduledTrial> = header

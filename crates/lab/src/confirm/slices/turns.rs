@@ -15,6 +15,8 @@ use crate::observer::{Notice, StepTurns, TurnsProgress};
 /// get no faster, at most so many.
 const WARM_UP_NS: u64 = 100_000_000;
 const MOST_WARM_UPS: u32 = 5;
+/// The turns in which a server is written to before anything counts.
+const AGING_NS: u64 = 500_000_000;
 /// What counts of a turn begins behind its first tenth, unless operations are longer than that.
 const DISCARDED: u64 = 10;
 /// A turn's report may be this late, on top of what the trial itself waits for a worker in an
@@ -76,6 +78,7 @@ impl Start<'_, '_> {
             self.confirm.turn_ns_read
         };
         let mut longest_operation_ns = 0;
+        self.age(step);
         let all: Vec<usize> = (0..self.candidates.len()).collect();
         for candidate in self.order_of_round(step, 1, &all) {
             let operation_ns = self.warm_up_one(candidate);
@@ -92,6 +95,24 @@ impl Start<'_, '_> {
         TurnLength {
             length_ns,
             discarded_ns,
+        }
+    }
+
+    /// Has each server written to for as long as was asked for, in turns that are not recorded.
+    fn age(&mut self, step: &Step) {
+        let age_ns = self.confirm.age_ns.filter(|_| step.is_writing());
+        let all: Vec<usize> = (0..self.candidates.len()).collect();
+        for round in 1..=age_ns.unwrap_or(0).div_ceil(AGING_NS) {
+            for candidate in self.order_of_round(step, round as u32, &all) {
+                let order = TurnOrder {
+                    round: 0,
+                    position: 0,
+                    length_ns: AGING_NS,
+                    discarded_ns: 0,
+                    candidates: all.len() as u32,
+                };
+                self.take_turn(candidate, order);
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::{px, short};
+use crate::answers::profile::interval;
 use crate::html::tables::{header, scrolling};
 use plimsoll_analysis::view::{StepView, View};
 use plimsoll_analysis::{FlameNode, Profiled};
@@ -34,7 +35,7 @@ pub(crate) fn section(view: &View, step: &StepView) -> Markup {
                     Some(reason) => p.caption { (names) ": no profile of " (reason) "." },
                     None => {
                         p.caption {
-                            (names) ", from a pass of its own after what was measured. "
+                            (names) ", from passes of their own after what was measured. "
                             (profiled.trust())
                         }
                         @let doubt = profiled.doubt.clone();
@@ -54,7 +55,7 @@ fn functions(profiled: &Profiled) -> Markup {
     html! {
         (scrolling(html! {
             table {
-                (header(["function, without what it calls", "base us/op", "cell us/op", "change"]))
+                (header(["function, without what it calls", "base us/op", "cell us/op", "change", "95 %"]))
                 tbody {
                     @for function in &profiled.functions {
                         tr {
@@ -62,6 +63,7 @@ fn functions(profiled: &Profiled) -> Markup {
                             td { (format!("{:.3}", function.base_us)) }
                             td { (format!("{:.3}", function.cell_us)) }
                             td { (format!("{:+.3}", function.difference_us())) }
+                            td { (interval(function)) }
                         }
                     }
                 }
