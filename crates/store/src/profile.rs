@@ -48,7 +48,7 @@ pub struct ProfileAbout {
 pub struct Profile {
     /// What it is of.
     pub about: ProfileAbout,
-    /// The pass it was taken in, from 1: the server was started anew for each.
+    /// The pass it was taken in, from 1: the server is started for each.
     pub pass: u32,
     /// Samples by stack: functions from the outermost inwards, separated by `;`.
     pub stacks: BTreeMap<String, u64>,

@@ -323,7 +323,7 @@ pub fn control_line(findings: &Findings) -> Option<String> {
     })
 }
 
-/// What stands above verdicts: under what conditions they hold, the A/A control, the noise floor.
+/// What precedes verdicts: under what conditions they hold, the A/A control, the noise floor.
 pub fn facts(findings: &Findings) -> Vec<String> {
     let conditions = Some(findings.conditions.clone()).filter(|line| !line.is_empty());
     let lines = [conditions, control_line(findings), floor_line(findings)];

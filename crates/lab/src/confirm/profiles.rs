@@ -1,7 +1,7 @@
 //! Profiles of the candidates' servers, each alone, in a pass of its own: what is profiled is not
 //! measured, and the other way round.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_core::plan::{Cell, Verify};
@@ -19,6 +19,8 @@ const WARM_UP_NS: u64 = 500_000_000;
 /// Each server is started and profiled so many times: one start cannot show which functions' time
 /// differs by more than starts do.
 const PASSES: u32 = 3;
+/// A cell that could not be profiled so often is not tried again.
+const MOST_FAILED: u32 = 2;
 
 /// Profiles every cell but the control, pass by pass, where it has no profile yet and profiles are
 /// requested. True when the user has stopped it. A profile that cannot be taken is reported, and is not a failure
@@ -41,10 +43,10 @@ pub(crate) fn run_profiles(run: &mut CampaignRun<'_, '_>) -> Result<bool, LabErr
         .enumerate()
         .filter(|(_, cell)| cell.label != confirm.control)
         .collect();
-    let mut without = BTreeSet::new();
+    let mut failed: BTreeMap<usize, u32> = BTreeMap::new();
     for pass in 1..=PASSES {
         for (index, cell) in &cells {
-            if without.contains(index) {
+            if failed.get(index).is_some_and(|times| *times >= MOST_FAILED) {
                 continue;
             }
             let problem = match pass_of(run, *index, pass, profile_ns)? {
@@ -52,7 +54,7 @@ pub(crate) fn run_profiles(run: &mut CampaignRun<'_, '_>) -> Result<bool, LabErr
                 Ended::Done(problem) => problem,
             };
             if let Some(reason) = problem {
-                without.insert(*index);
+                *failed.entry(*index).or_default() += 1;
                 warn(run, cell, &reason);
             }
         }
@@ -78,6 +80,9 @@ fn pass_of(
     let campaign = run.runner.campaign;
     let cell = &campaign.header.plan.cells[index];
     if cell.build.engine.is_embedded() {
+        if pass > 1 {
+            return Ok(Ended::Done(None));
+        }
         let reason = "an embedded engine has no server of its own";
         return Ok(Ended::Done(Some(reason.to_owned())));
     }

@@ -227,7 +227,7 @@ mod tests {
         let contents = Contents::of(&from).unwrap();
         let expected = seen(&from);
         let data = to.join("data");
-        // Written in the middle, written behind the end, cut, renamed, made anew, replaced.
+        // Written in the middle, written behind the end, cut, renamed, made, replaced.
         let middle = OpenOptions::new()
             .write(true)
             .open(data.join("ibdata1"))

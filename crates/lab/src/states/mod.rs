@@ -189,7 +189,7 @@ impl<'a> States<'a> {
 }
 
 impl State {
-    /// Makes a folder what this is: from a copy that is there, or anew.
+    /// Makes a folder what this is: from a copy that is there, or by a new one.
     fn put(&mut self, into: &Path, is_brought_back: bool) -> Result<(), String> {
         let wanted = directory_bytes(&self.dir).map_err(|error| error.to_string())?;
         if into.exists() && !(is_brought_back && self.bring_back(into).is_ok()) {

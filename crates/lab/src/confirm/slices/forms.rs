@@ -25,7 +25,7 @@ pub(super) struct Stretch {
     pub times: u64,
     /// The one candidate that has turns with the base and its second instance; none for all.
     pub alone: Option<usize>,
-    /// It ends so long after the step began.
+    /// When it ends, counted from the step's beginning.
     pub until: Duration,
 }
 
