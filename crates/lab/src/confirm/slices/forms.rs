@@ -29,6 +29,17 @@ pub(super) struct Stretch {
     pub until: Duration,
 }
 
+impl Stretch {
+    /// Plain rounds alone.
+    pub fn plain(until: Duration) -> Self {
+        Self {
+            times: 1,
+            alone: None,
+            until,
+        }
+    }
+}
+
 /// The rounds of a step that has `limit` in a start, from 1. `others` are the candidates that are
 /// held against the base, its second instance not among them. What comes first changes from start
 /// to start, so that it is nothing but a form that differs.

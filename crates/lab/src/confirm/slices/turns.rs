@@ -58,7 +58,12 @@ impl Start<'_, '_> {
             begin: Instant::now(),
             until: limit,
         };
-        for stretch in stretches(limit, self.number, &self.others()) {
+        let stretches = match self.confirm.bisection {
+            // A probe is short, and has a pair or two.
+            Some(_) => vec![Stretch::plain(limit)],
+            None => stretches(limit, self.number, &self.others()),
+        };
+        for stretch in stretches {
             while self.can_go_on() && of_step.begin.elapsed() < stretch.until {
                 self.run_round(&mut of_step, &stretch);
                 self.show(&of_step);
