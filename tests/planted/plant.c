@@ -1,5 +1,5 @@
 /* Makes a server slower by as much as is asked for: LD_PRELOAD it. What a statement takes is the time
- * from what was received to the next call of recv().
+ * from what was received to the first byte that is sent: a client waits for it.
  *
  *   PLANT_SHARE=0.03        spends so much more of that time on the CPU
  *   PLANT_STALL_EVERY=5000  every so many statements of a session
@@ -40,7 +40,7 @@ static long now_ns(void)
 	return at.tv_sec * 1000000000L + at.tv_nsec;
 }
 
-/* When this thread received its statement; 0 while it waits for one. */
+/* When this thread received its statement; 0 once it answers. */
 static __thread long received_ns;
 static __thread long statements;
 
@@ -64,11 +64,16 @@ static void plant(void)
 
 ssize_t recv(int socket, void *into, size_t length, int flags)
 {
-	if (received_ns)
-		plant();
-	received_ns = 0;
 	ssize_t got = syscall(SYS_recvfrom, socket, into, length, flags, NULL, NULL);
 	if (got > 0)
 		received_ns = now_ns();
 	return got;
+}
+
+ssize_t send(int socket, const void *from, size_t length, int flags)
+{
+	if (received_ns)
+		plant();
+	received_ns = 0;
+	return syscall(SYS_sendto, socket, from, length, flags, NULL, 0);
 }

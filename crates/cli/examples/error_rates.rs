@@ -4,14 +4,19 @@
 //! Each campaign has 8 tests and three cells of one build: the base, a twin, and one that is the
 //! same or has something planted (tests/planted/plant.c). What is not planted and called different
 //! is a false call; what is planted and not called is a miss.
+//!
+//! Campaigns that were counted are kept in `target/error-rates/ENGINE/KIND.jsonl`: run again, it
+//! goes on to N.
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -26,7 +31,7 @@ struct Kind {
     env: &'static str,
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     Kind {
         name: "aa",
         env: "",
@@ -44,6 +49,10 @@ const KINDS: [Kind; 7] = [
         env: "PLANT_SHARE = \"0.05\"",
     },
     Kind {
+        name: "cpu8",
+        env: "PLANT_SHARE = \"0.08\"",
+    },
+    Kind {
         name: "cpu10",
         env: "PLANT_SHARE = \"0.10\"",
     },
@@ -58,13 +67,13 @@ const KINDS: [Kind; 7] = [
 ];
 
 /// What a campaign said.
-#[derive(Default)]
+#[derive(Default, Deserialize, Serialize)]
 struct Said {
     /// Steps of which the twin was called different, and of which it was called slower.
     false_calls: Vec<String>,
     false_regressions: Vec<String>,
     /// By step: what the third cell was called, and the middle of its interval.
-    third: BTreeMap<String, (String, f64)>,
+    third: BTreeMap<String, (String, Option<f64>)>,
     /// Companions of the third cell that regressed.
     companions: Vec<String>,
     /// Intervals of the twin, and of the control, that hold 1, and all of them.
@@ -81,15 +90,26 @@ fn main() -> Result<()> {
     let kind = KINDS
         .iter()
         .find(|known| known.name == kind)
-        .ok_or("the kinds are aa, cpu1, cpu3, cpu5, cpu10, stall and io")?;
+        .ok_or("the kinds are aa, cpu1, cpu3, cpu5, cpu8, cpu10, stall and io")?;
     let folder = std::env::current_dir()?
         .join("target/error-rates")
         .join(engine);
     fs::create_dir_all(&folder)?;
     let plan = folder.join(format!("{}.toml", kind.name));
     fs::write(&plan, plan_text(engine, kind, &plant(&folder)?))?;
-    let mut all = Vec::new();
-    for number in 1..=count.parse::<usize>()? {
+    let counted = folder.join(format!("{}.jsonl", kind.name));
+    let mut all: Vec<Said> = match fs::read_to_string(&counted) {
+        Ok(lines) => lines
+            .lines()
+            .map(serde_json::from_str)
+            .collect::<std::result::Result<_, _>>()?,
+        Err(_) => Vec::new(),
+    };
+    let mut keep = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&counted)?;
+    for number in all.len() + 1..=count.parse::<usize>()? {
         let began = Instant::now();
         let printed = campaign(Path::new(program), &folder, &plan, number, rest)?;
         let said = said(&serde_json::from_slice(&printed)?, kind.env.is_empty());
@@ -103,6 +123,7 @@ fn main() -> Result<()> {
             said.held,
             said.intervals
         );
+        writeln!(keep, "{}", serde_json::to_string(&said)?)?;
         all.push(said);
     }
     report(engine, kind, &all);
@@ -138,7 +159,7 @@ fn plan_text(engine: &str, kind: &Kind, library: &Path) -> String {
     };
     format!(
         "name = \"error-rates-{}\"\nworkload = \"sysbench-2025\"\ncomparable = false\n\
-        builds = [\"{build}\"]\nconfigs = [\"base\", \"twin\", \"third\"]\n\
+        blocks = 1\nbuilds = [\"{build}\"]\nconfigs = [\"base\", \"twin\", \"third\"]\n\
         verify = \"end\"\nwait = \"1s\"\ntests = [{}]\n\
         [config.base]\nfrom = \"{config}\"\n[config.twin]\nfrom = \"{config}\"\n\
         [config.third]\nfrom = \"{config}\"\n{planted}\
@@ -207,7 +228,7 @@ fn said(campaign: &Value, is_aa: bool) -> Said {
                     said.false_regressions.push(step);
                 }
             } else {
-                let ratio = comparison["estimate"]["ratio"].as_f64().unwrap_or(f64::NAN);
+                let ratio = comparison["estimate"]["ratio"].as_f64();
                 said.third.insert(step, (verdict, ratio));
             }
         } else if is_called && !is_twin {
@@ -249,14 +270,17 @@ fn report(engine: &str, kind: &Kind, all: &[Said]) {
     steps.sort();
     steps.dedup();
     for step in steps {
-        let of_step: Vec<&(String, f64)> =
+        let of_step: Vec<&(String, Option<f64>)> =
             all.iter().filter_map(|said| said.third.get(step)).collect();
         let called = of_step
             .iter()
             .filter(|(verdict, _)| verdict == "regression")
             .count();
-        let ratios: f64 = of_step.iter().map(|(_, ratio)| ratio.ln()).sum();
-        let mean = 100.0 * (ratios / of_step.len() as f64).exp_m1();
+        let logs: Vec<f64> = of_step
+            .iter()
+            .filter_map(|(_, ratio)| ratio.map(f64::ln))
+            .collect();
+        let mean = 100.0 * (logs.iter().sum::<f64>() / logs.len() as f64).exp_m1();
         share(
             &format!("{step} called a regression, mean {mean:+.1} %"),
             called,

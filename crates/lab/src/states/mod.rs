@@ -35,7 +35,7 @@ pub(crate) struct States<'a> {
     folder: PathBuf,
     /// By cell and load: its data, or why there is none.
     made: BTreeMap<(usize, u32), Result<State, String>>,
-    /// How long making them took.
+    /// How long making them took, and the first copy of each.
     making: Duration,
 }
 
@@ -56,7 +56,7 @@ impl<'a> States<'a> {
         }
     }
 
-    /// How long it took to make those that are made.
+    /// How long it took to make those that are made, and the first copy of each.
     pub fn making(&self) -> Duration {
         self.making
     }
@@ -69,7 +69,8 @@ impl<'a> States<'a> {
         let budget = confirm.budget.as_ref();
         let has_time = budget.is_none_or(|budget| {
             let limit = Duration::from_nanos(budget.time_ns) / LOADS_SHARE;
-            self.making < limit
+            let made = self.made.keys().map(|(_, load)| *load).max().unwrap_or(1);
+            self.making / made * (made + 1) < limit
         });
         let load = block.saturating_sub(1) % loads + 1;
         Some(if has_time || self.has(load) { load } else { 1 })
@@ -103,15 +104,15 @@ impl<'a> States<'a> {
         };
         let load = load.unwrap_or(1);
         let is_brought_back = confirm.design == Design::Slices;
-        if !self.made.contains_key(&(owner, load)) {
-            let begin = Instant::now();
+        let begin = Instant::now();
+        let is_new = !self.made.contains_key(&(owner, load));
+        if is_new {
             let made = self.make(owner, load, observer)?;
             let contents = None;
             let state = made.map(|dir| State { dir, contents });
             self.made.insert((owner, load), state);
-            self.making += begin.elapsed();
         }
-        Ok(match self.made.get_mut(&(owner, load)) {
+        let put = match self.made.get_mut(&(owner, load)) {
             Some(Ok(state)) => state.put(into, is_brought_back).map_err(|error| {
                 format!(
                     "the data could not be copied to {}: {error}; free space there and resume",
@@ -120,7 +121,11 @@ impl<'a> States<'a> {
             }),
             Some(Err(reason)) => Err(reason.clone()),
             None => Ok(()),
-        })
+        };
+        if is_new {
+            self.making += begin.elapsed();
+        }
+        Ok(put)
     }
 
     fn position(&self, label: &str) -> usize {

@@ -15,6 +15,11 @@ use crate::confirm::stop_rule::Seen;
 const TURNS_TO_SETUP: f64 = 2.0;
 /// But never more than so many times as much as it began with.
 const MOST_TIMES: f64 = 4.0;
+/// Nor less than such a part, where a budget is short.
+const LEAST_TIMES: f64 = 0.5;
+/// So many starts have their time before any has more turns: with fewer an interval over starts is
+/// wide, however long each is.
+const STARTS_FIRST: u32 = 8;
 
 /// What has been used of a budget, and what for.
 pub(super) struct BudgetWatch<'a> {
@@ -27,6 +32,8 @@ pub(super) struct BudgetWatch<'a> {
     /// What earlier runs of the campaign took.
     before: Duration,
     last: Option<Cost>,
+    /// Starts that were noted.
+    booked: u32,
     seen: Seen,
     /// Steps that are not in the next start: those that have been measured enough, and those that
     /// others come before.
@@ -52,6 +59,7 @@ impl<'a> BudgetWatch<'a> {
             began: Instant::now(),
             before,
             last: None,
+            booked: 0,
             seen: Seen::default(),
             left_out: BTreeSet::new(),
             is_done: false,
@@ -68,15 +76,23 @@ impl<'a> BudgetWatch<'a> {
 
     /// How long each of so many steps has turns in the next start.
     pub fn time_of_step(&self, steps: usize) -> Duration {
-        let setup = self.last.map_or(0.0, |last| last.setup.as_secs_f64());
-        let whole = self.time.as_secs_f64() * steps.max(1) as f64;
-        let times = (TURNS_TO_SETUP * setup / whole).clamp(1.0, MOST_TIMES);
-        self.time.mul_f64(times)
+        let Some(last) = self.last else {
+            return self.time;
+        };
+        let steps = steps.max(1) as f64;
+        let setup = last.setup.as_secs_f64();
+        let wanted = (TURNS_TO_SETUP * setup / steps).max(self.time.as_secs_f64());
+        let still = f64::from(STARTS_FIRST.saturating_sub(self.booked).max(1));
+        let affordable = (self.left().as_secs_f64() / still - setup) / steps;
+        let most = affordable - last.step.as_secs_f64();
+        let [least, greatest] = [LEAST_TIMES, MOST_TIMES].map(|times| self.time.mul_f64(times));
+        Duration::from_secs_f64(wanted.min(most).max(0.0)).clamp(least, greatest)
     }
 
     /// Notes what a start took.
     pub fn book(&mut self, cost: Cost) {
         self.last = Some(cost);
+        self.booked += 1;
     }
 
     /// Looks at what is there, and chooses the steps of the next start. The sentence reports how
@@ -299,17 +315,30 @@ mod tests {
         );
         watch.book(Cost {
             setup: 12 * SECOND,
-            step: 5 * SECOND,
+            step: 6 * SECOND,
         });
-        assert!(watch.why_no_time(8).unwrap().contains("about 76.0s"));
+        assert!(watch.why_no_time(8).unwrap().contains("about 64.0s"));
         assert_eq!(watch.why_no_time(4), None, "half of the steps are done");
     }
 
     #[test]
     fn few_steps_have_more_time_each() {
-        let watch = watch();
+        let mut watch = watch();
+        watch.booked = STARTS_FIRST;
         let seconds = |steps| watch.time_of_step(steps).as_secs_f64();
-        assert_eq!([1, 5, 10, 20, 40].map(seconds), [4.0, 4.0, 2.0, 1.0, 1.0]);
+        assert_eq!([1, 5, 10, 20].map(seconds), [4.0, 4.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn a_short_budget_has_short_starts() {
+        let mut watch = watch();
+        watch.booked = 5;
+        let seconds = |steps| watch.time_of_step(steps).as_secs_f64();
+        // Three more starts of 20 s each, of which ten go before the first step.
+        for (steps, wanted) in [(1, 4.0), (4, 1.5), (6, 0.666), (8, 0.5), (40, 0.5)] {
+            let found = seconds(steps);
+            assert!((found - wanted).abs() < 0.01, "{steps} steps: {found}");
+        }
     }
 
     #[test]
