@@ -112,6 +112,11 @@ fn main() -> Result<()> {
     for number in all.len() + 1..=count.parse::<usize>()? {
         let began = Instant::now();
         let printed = campaign(Path::new(program), &folder, &plan, number, rest)?;
+        // All of what it said, to look for causes.
+        fs::write(
+            folder.join(format!("{}-{number}.json", kind.name)),
+            &printed,
+        )?;
         let said = said(&serde_json::from_slice(&printed)?, kind.env.is_empty());
         println!(
             "{engine} {} {number}: {:.0} s, false {:?}, third {:?}, companions {:?}, held {} of {}",

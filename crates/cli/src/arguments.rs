@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_analysis::{GateMetric, StepThreshold};
 use plimsoll_core::name::BuildName;
-use plimsoll_lab::LOADS;
 
 /// Finds performance regressions in database engines.
 ///
@@ -275,10 +274,10 @@ pub struct Confirm {
     /// [default with --time: 5]
     #[arg(long, value_name = "N")]
     pub starts: Option<u32>,
-    /// How often to load the data of each cell; starts or blocks take one load after the other. With
-    /// a budget a second load is left out if the first one took a sixth of it
-    #[arg(long, value_name = "N", default_value_t = LOADS, value_parser = clap::value_parser!(u32).range(1..=9))]
-    pub loads: u32,
+    /// How often to load the data of each cell; starts or blocks take one load after the other
+    /// [default: 2; with a budget up to 6, in a sixth of it, or up to 4, in a third]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=9))]
+    pub loads: Option<u32>,
     /// Steps that write: let each server be written to for this long in each start or block before
     /// anything counts, so that its log has filled and its background work goes on
     #[arg(long, value_name = "D")]

@@ -1,7 +1,6 @@
 //! An engine's code. Each engine has a [`Driver`] in its folder; `lib.rs` has the one `match` over
 //! engines.
 
-use plimsoll_core::engines::EngineName;
 use plimsoll_core::name::BuildName;
 
 use crate::{Engine, EngineError, External, InstalledBuild, Settings, SqlForms, driver};
@@ -12,8 +11,8 @@ pub(crate) struct Driver {
     pub open: Open,
     /// The engine of a server that somebody else runs, if there are such servers.
     pub external: Option<fn(External) -> Opened>,
-    /// Bytes that a new server with these settings takes before it has a row.
-    pub bytes_at_start: fn(&Settings) -> u64,
+    /// Bytes that a new server of a build with these settings takes before it has a row.
+    pub bytes_at_start: fn(&BuildName, &Settings) -> u64,
     /// Its SQL, if it has any, on its own storage engine.
     #[cfg_attr(
         not(test),
@@ -59,12 +58,14 @@ pub fn external_engine(external: External) -> Result<Box<dyn Engine>, EngineErro
 
 /// Bytes that a new server takes before it has a row: its own tables, and the redo logs that it
 /// makes in advance.
-pub fn bytes_at_start(engine: EngineName, settings: &Settings) -> u64 {
-    (driver(engine).bytes_at_start)(settings)
+pub fn bytes_at_start(build: &BuildName, settings: &Settings) -> u64 {
+    (driver(build.engine).bytes_at_start)(build, settings)
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::engines::EngineName;
+
     use super::*;
 
     #[test]

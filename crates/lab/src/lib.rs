@@ -28,7 +28,7 @@ mod trial_process;
 
 pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan, plan_as_survey};
 pub use confirm::{
-    ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, LOADS, PlacementChoice,
+    ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice,
     SlicesForecast, StopRule, UntilGated, create_confirm, unusual_steps,
 };
 pub use error::LabError;

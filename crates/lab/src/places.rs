@@ -294,7 +294,7 @@ mod tests {
         drop(take_data_root(&data).unwrap());
         for folder in [
             "20261123T051426Z-t-confirm/1-a1/pgdata",
-            "20261123T051426Z-quick-2/state-0",
+            "20261123T051426Z-quick-2/s0-1",
             "photos",
             "20261123-x",
             "20261123T05142Z-x",

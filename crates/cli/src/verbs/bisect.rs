@@ -11,7 +11,7 @@ use plimsoll_lab::bisect::{
 };
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{
-    ConfirmChoice, DesignChoice, LoadedPlan, Notice, Observer, PlacementChoice,
+    ConfirmChoice, DesignChoice, LoadedPlan, LoadsChoice, Notice, Observer, PlacementChoice,
     keep_passwords_from_children, load_plan,
 };
 use plimsoll_store::Store;
@@ -186,7 +186,7 @@ fn choice(arguments: &Bisect, step: &str) -> Result<ConfirmChoice, Failure> {
         time_ns,
         starts: arguments.slices,
         budget: None,
-        loads: None,
+        loads: LoadsChoice::Shared,
         age_ns: None,
         placement: PlacementChoice::Auto,
         profile_ns: None,

@@ -4,7 +4,7 @@ use plimsoll_analysis::Unusual;
 use plimsoll_core::plan::results as results_of;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::{
-    ConfirmChoice, ConfirmRequest, DesignChoice, PlacementChoice, create_confirm,
+    ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice, create_confirm,
     keep_passwords_from_children, unusual_steps,
 };
 use plimsoll_store::{Budget, CampaignDir, Placement, Store};
@@ -172,7 +172,7 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
             reads: arguments.reads,
             writes: arguments.writes,
         }),
-        loads: Some(arguments.loads),
+        loads: LoadsChoice::Own(arguments.loads),
         age_ns: arguments
             .age
             .as_deref()

@@ -9,7 +9,7 @@ use plimsoll_analysis::{AnalysisError, GateRequest, Stored};
 use plimsoll_core::plan::{Plan, results as results_of};
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::{
-    CampaignEnd, CampaignRequest, ConfirmChoice, ConfirmRequest, DesignChoice, LOADS,
+    CampaignEnd, CampaignRequest, ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice,
     PlacementChoice, UntilGated, create_confirm, keep_passwords_from_children, load_plan,
     plan_as_survey, run_campaign_until, shipped_plan,
 };
@@ -233,7 +233,7 @@ fn choice(plan: &Plan, request: &GateRequest, budget_ns: u64) -> Result<ConfirmC
         design: DesignChoice::Auto,
         time_ns: None,
         starts: None,
-        loads: Some(LOADS),
+        loads: LoadsChoice::Own(None),
         budget: Some(Budget {
             time_ns: budget_ns,
             reads: width,

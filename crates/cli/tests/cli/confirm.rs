@@ -12,8 +12,8 @@ use std::sync::atomic::AtomicUsize;
 use plimsoll_core::readings::HostReading;
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{
-    CampaignEnd, ConfirmChoice, ConfirmRequest, DesignChoice, Notice, Observer, PlacementChoice,
-    StopRule, create_confirm, run_campaign_until,
+    CampaignEnd, ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice, Notice, Observer,
+    PlacementChoice, StopRule, create_confirm, run_campaign_until,
 };
 use plimsoll_store::{
     CampaignDir, CampaignRecord, CampaignState, Design, Store, TrialRecord, check_seal,
@@ -466,7 +466,7 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
     let screen = store.find(None).unwrap();
     let choice = ConfirmChoice {
         budget: None,
-        loads: None,
+        loads: LoadsChoice::Shared,
         steps: vec!["point-query".to_owned()],
         is_all: false,
         cells: Vec::new(),

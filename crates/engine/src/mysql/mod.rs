@@ -24,12 +24,13 @@ mod waits;
 mod wire;
 
 use plimsoll_core::engines::EngineName;
+use plimsoll_core::name::BuildName;
 use plimsoll_core::units::SizeSyntax;
 
 use self::external::MysqlEntrance;
 pub use self::forms::MysqlForms;
 use self::options::ServerConfig;
-use self::version::Version;
+use self::version::{Flavor, Version};
 use crate::driver::{Driver, Open};
 use crate::external::ExternalEngine;
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
@@ -45,15 +46,23 @@ pub(crate) static DRIVER: Driver = Driver {
 const OWN_BYTES: u64 = 256 << 20;
 
 /// What a new server takes: its own tables, and InnoDB's redo log at its full size, by whichever
-/// option a version knows.
-fn bytes_at_start(settings: &Settings) -> u64 {
+/// option a version knows. MariaDB has one log file since 10.5.
+fn bytes_at_start(build: &BuildName, settings: &Settings) -> u64 {
     let size = |name: &str| {
         settings
             .get(name)
             .or_else(|| settings.get(&format!("loose_{name}")))
             .and_then(|value| SizeSyntax::MYSQL.parse(value))
     };
-    let files = size("innodb_log_files_in_group").unwrap_or(2);
+    let is_mariadb = build.engine == EngineName::Mariadb;
+    let version = build.version.as_deref();
+    let has_one_log = version
+        .and_then(|text| Version::parse(text, is_mariadb))
+        .is_some_and(|version| version.flavor == Flavor::Mariadb && version.numbers >= (10, 5, 0));
+    let files = match size("innodb_log_files_in_group") {
+        _ if has_one_log => 1,
+        files => files.unwrap_or(2),
+    };
     let redo = size("innodb_redo_log_capacity").unwrap_or(0).max(
         size("innodb_log_file_size")
             .unwrap_or(0)
@@ -117,12 +126,12 @@ mod tests {
 
     #[test]
     fn a_server_takes_its_redo_logs_at_once() {
-        let taken = |settings: &[(&str, &str)]| {
+        let taken = |build: &str, settings: &[(&str, &str)]| {
             let settings = settings
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect();
-            bytes_at_start(&settings) - OWN_BYTES
+            bytes_at_start(&build.parse().unwrap(), &settings) - OWN_BYTES
         };
         for (settings, expected) in [
             (&[][..], 0),
@@ -143,7 +152,19 @@ mod tests {
             (&[("innodb_log_file_size", "1048576")], 2 << 20),
             (&[("innodb_log_file_size", "a lot")], 0),
         ] {
-            assert_eq!(taken(settings), expected, "{settings:?}");
+            assert_eq!(taken("mysql@8.0.33", settings), expected, "{settings:?}");
+        }
+        let two = [
+            ("innodb_log_file_size", "2G"),
+            ("innodb_log_files_in_group", "2"),
+        ];
+        for (build, expected) in [
+            ("mariadb@10.4.34", 4 << 30),
+            ("mariadb", 4 << 30),
+            ("mariadb@10.5.1", 2 << 30),
+            ("mariadb@11.8", 2 << 30),
+        ] {
+            assert_eq!(taken(build, &two), expected, "{build}");
         }
     }
 }

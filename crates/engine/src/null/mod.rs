@@ -17,7 +17,7 @@ use crate::{
 pub(crate) static DRIVER: Driver = Driver {
     open: Open::BuiltIn(|build| Ok(Box::new(Null::new(build)?))),
     external: None,
-    bytes_at_start: |_| 0,
+    bytes_at_start: |_, _| 0,
     forms: Some(&NullForms),
 };
 

@@ -33,7 +33,7 @@ const BYTES_AT_START: u64 = 64 << 20;
 pub(crate) static DRIVER: Driver = Driver {
     open: Open::Installed(|build| Box::new(Postgres::new(build))),
     external: Some(external::engine),
-    bytes_at_start: |_| BYTES_AT_START,
+    bytes_at_start: |_, _| BYTES_AT_START,
     forms: Some(&PostgresForms),
 };
 

@@ -22,7 +22,7 @@ use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, St
 pub(crate) static DRIVER: Driver = Driver {
     open: Open::Installed(|build| Box::new(Rocksdb::new(build))),
     external: None,
-    bytes_at_start: |_| 0,
+    bytes_at_start: |_, _| 0,
     forms: None,
 };
 

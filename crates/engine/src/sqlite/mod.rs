@@ -23,7 +23,7 @@ const ORIGIN: &str = "bundled";
 pub(crate) static DRIVER: Driver = Driver {
     open: Open::BuiltIn(|build| Ok(Box::new(Sqlite::new(build)?))),
     external: None,
-    bytes_at_start: |_| 0,
+    bytes_at_start: |_, _| 0,
     forms: Some(&SqliteForms),
 };
 

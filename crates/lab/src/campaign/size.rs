@@ -63,13 +63,23 @@ pub(crate) fn peak_table_bytes(cell: &Cell, settings: &BTreeMap<String, String>)
 /// takes then, logs that are made in advance included.
 pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u64, u64) {
     // An external server has its own disk, which we know nothing of.
-    let of_ours = || {
-        peak_table_bytes(cell, settings).saturating_add(bytes_at_start(cell.build.engine, settings))
-    };
+    let of_ours =
+        || peak_table_bytes(cell, settings).saturating_add(bytes_at_start(&cell.build, settings));
     (
         peak_rows(cell),
         if cell.server.is_some() { 0 } else { of_ours() },
     )
+}
+
+/// A server's own tables, and what else it has at least.
+const OWN_BYTES: u64 = 256 << 20;
+
+/// An estimate of the bytes that a cell's data takes once it is made and sparse: logs that are made
+/// in advance have zeros in them, but for what the load wrote.
+pub(crate) fn state_size(cell: &Cell, settings: &BTreeMap<String, String>) -> u64 {
+    let (_, whole) = peak_size(cell, settings);
+    let tables = peak_table_bytes(cell, settings);
+    whole.min(tables.saturating_mul(3).saturating_add(OWN_BYTES))
 }
 
 /// Trials run one after the other and remove their data, so the largest cell decides.

@@ -6,7 +6,10 @@ use plimsoll_core::plan::Cell;
 use plimsoll_core::plan::{divide, in_turns, results};
 use serde::Serialize;
 
-use super::request::{BUDGET_NS, CellWithSettings, LOADS, blocks_to_decide, slices_bytes};
+use super::request::{
+    BUDGET_NS, CellWithSettings, LOADS, LOADS_IN_BUDGET, blocks_to_decide, slices_bytes,
+};
+use crate::campaign::state_size;
 use crate::forecast::cell::CellForecast;
 
 /// What `confirm --all` of a plan will take, both ways.
@@ -80,8 +83,11 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
         .sum();
     // The control has data of its own.
     let copies = cells.iter().chain([&cells[base]]);
+    let state: u64 = copies
+        .clone()
+        .map(|cell| state_size(cell.cell, cell.settings))
+        .sum();
     let copies: u64 = copies.map(|cell| cell.forecast.disk_bytes).sum();
-    let states = copies * u64::from(LOADS);
     let largest = cells
         .iter()
         .map(|cell| cell.forecast.disk_bytes)
@@ -97,7 +103,7 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
     let slices = SlicesForecast {
         seconds: BUDGET_NS as f64 / 1e9,
         // All candidates have a copy of a state at once.
-        disk_bytes: (states + copies) * 6 / 5,
+        disk_bytes: (state * u64::from(LOADS_IN_BUDGET) + copies) * 6 / 5,
         left_out: all
             .iter()
             .filter(|step| !in_slices.contains(step))
@@ -111,6 +117,6 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
         blocks_needed,
         blocks_seconds: making * f64::from(LOADS) + block * f64::from(blocks_needed),
         // Trials run one after the other, so that there is one copy at a time.
-        blocks_disk_bytes: (states + largest) * 6 / 5,
+        blocks_disk_bytes: (state * u64::from(LOADS) + largest) * 6 / 5,
     })
 }

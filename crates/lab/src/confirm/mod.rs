@@ -16,7 +16,7 @@ pub use forecast::{ConfirmForecast, SlicesForecast};
 pub use gating::UntilGated;
 pub(crate) use profiles::run_profiles;
 pub use request::{
-    ConfirmChoice, ConfirmRequest, DesignChoice, LOADS, PlacementChoice, create_confirm,
+    ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice, create_confirm,
 };
 pub(crate) use slices::run_starts;
 pub(crate) use stop_rule::PlannedLooks;

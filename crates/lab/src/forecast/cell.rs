@@ -145,7 +145,7 @@ pub(super) fn forecast_cell(
         disk_bytes_at_start: if cell.server.is_some() {
             0
         } else {
-            bytes_at_start(cell.build.engine, &header.settings)
+            bytes_at_start(&cell.build, &header.settings)
         },
         seconds: steps
             .iter()

@@ -3,6 +3,8 @@
 
 mod bring_back;
 mod copy;
+mod holes;
+mod loads;
 mod page_cache;
 
 use std::collections::BTreeMap;
@@ -17,6 +19,8 @@ use plimsoll_store::Design;
 
 use self::bring_back::{Contents, bring_back};
 use self::copy::copy_to_disk;
+use self::holes::make_sparse;
+use self::loads::{Took, load_of};
 pub(crate) use self::page_cache::{PageCache, even_out};
 use crate::error::LabError;
 use crate::observer::{Notice, Observer};
@@ -26,17 +30,14 @@ use crate::trial_process::{Runner, make_dir, make_new_dir};
 /// Where the trials that make data keep their logs, in the campaign's folder.
 pub(crate) const STATES_FOLDER: &str = "states";
 
-/// Making data takes no more than this part of a budget before a second load of it is left out.
-const LOADS_SHARE: u32 = 6;
-
 /// The data states of a campaign.
 pub(crate) struct States<'a> {
     runner: &'a Runner<'a>,
     folder: PathBuf,
     /// By cell and load: its data, or why there is none.
     made: BTreeMap<(usize, u32), Result<State, String>>,
-    /// How long making them took, and the first copy of each.
-    making: Duration,
+    /// How long making them took, and the first copy of each, by load.
+    making: BTreeMap<u32, Took>,
 }
 
 struct State {
@@ -52,32 +53,24 @@ impl<'a> States<'a> {
             runner,
             folder: campaign_data.to_owned(),
             made: BTreeMap::new(),
-            making: Duration::ZERO,
+            making: BTreeMap::new(),
         }
     }
 
     /// How long it took to make those that are made, and the first copy of each.
     pub fn making(&self) -> Duration {
-        self.making
+        let all = self.making.values();
+        all.map(|took| took.loading + took.copying).sum()
     }
 
     /// Which load of its data a trial of this block or start begins with, from 1; none if there is
-    /// one only. More than one takes a sixth of a budget at most: else all begin with the first.
+    /// one only.
     pub fn load_of(&self, block: u32) -> Option<u32> {
         let confirm = self.runner.campaign.header.confirm.as_ref()?;
-        let loads = confirm.loads.filter(|loads| *loads > 1)?;
+        let asked = confirm.loads.filter(|loads| *loads > 1)?;
         let budget = confirm.budget.as_ref();
-        let has_time = budget.is_none_or(|budget| {
-            let limit = Duration::from_nanos(budget.time_ns) / LOADS_SHARE;
-            let made = self.made.keys().map(|(_, load)| *load).max().unwrap_or(1);
-            self.making / made * (made + 1) < limit
-        });
-        let load = block.saturating_sub(1) % loads + 1;
-        Some(if has_time || self.has(load) { load } else { 1 })
-    }
-
-    fn has(&self, load: u32) -> bool {
-        self.made.keys().any(|(_, made)| *made == load)
+        let budget = budget.map(|budget| Duration::from_nanos(budget.time_ns));
+        Some(load_of(block, asked, &self.making, budget))
     }
 
     /// Puts a copy of the cell's data into a directory; nothing where trials begin without data. A
@@ -111,7 +104,9 @@ impl<'a> States<'a> {
             let contents = None;
             let state = made.map(|dir| State { dir, contents });
             self.made.insert((owner, load), state);
+            self.making.entry(load).or_default().loading += begin.elapsed();
         }
+        let begin = Instant::now();
         let put = match self.made.get_mut(&(owner, load)) {
             Some(Ok(state)) => state.put(into, is_brought_back).map_err(|error| {
                 format!(
@@ -123,7 +118,7 @@ impl<'a> States<'a> {
             None => Ok(()),
         };
         if is_new {
-            self.making += begin.elapsed();
+            self.making.entry(load).or_default().copying += begin.elapsed();
         }
         Ok(put)
     }
@@ -154,7 +149,9 @@ impl<'a> States<'a> {
             1 => cell.to_string(),
             more => format!("{cell}-load{more}"),
         };
-        let state = self.folder.join(format!("state-{name}"));
+        // As short as the folders of trials: the path of a socket may have no more than 107 bytes,
+        // and what is too long is to be known with the first server.
+        let state = self.folder.join(format!("s{cell}-{load}"));
         let logs = self.runner.campaign.path.join(STATES_FOLDER);
         // A resumed campaign makes its data again, and keeps what was reported before.
         let attempt = (1..)
@@ -183,6 +180,14 @@ impl<'a> States<'a> {
         ) = (true, false, false, None);
         let ended = self.runner.run(&order, observer)?;
         let is_stopped = observer.stop_requests().load(Ordering::SeqCst) > 0;
+        if ended.is_ok()
+            && let Err(error) = make_sparse(&state)
+        {
+            observer.notice(Notice::Warning(&format!(
+                "{} takes more room than it needs: {error}",
+                state.display()
+            )));
+        }
         Ok(ended.map(|()| state).map_err(|reason| {
             if is_stopped {
                 reason

@@ -24,7 +24,7 @@ const LEAST: usize = 6;
 /// not like the rest.
 const MOST_DEGREES: f64 = 20.0;
 /// A variance that the prior expects less often than this is left as it is.
-const OUTLIER: f64 = 0.99;
+pub(super) const OUTLIER: f64 = 0.99;
 /// The quantiles of the logarithms that are kept, so that single comparisons of two modes do not
 /// set the prior of all, and by how much that shrinks their variance.
 const KEPT: (f64, f64) = (0.05, 0.9);
@@ -93,8 +93,13 @@ impl KnownVariance {
     /// degrees of freedom. One beyond the prior's 99 % (`s^2 / s0^2 > F(0.99; d, d0)`) stays as it
     /// is: two modes, not chance.
     pub fn moderated(self, prior: Option<VariancePrior>) -> Self {
+        self.moderated_within(prior, OUTLIER)
+    }
+
+    /// The same, but one beyond another quantile of the prior stays as it is.
+    pub fn moderated_within(self, prior: Option<VariancePrior>, outlier: f64) -> Self {
         let Some(prior) = prior else { return self };
-        let limit = f_quantile(OUTLIER, self.degrees, prior.degrees);
+        let limit = f_quantile(outlier, self.degrees, prior.degrees);
         if self.variance > limit * prior.variance {
             return self;
         }

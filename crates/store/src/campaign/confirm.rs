@@ -107,9 +107,9 @@ impl Confirm {
     }
 
     /// The number, from 1, of the placement of a block or start, from 1. A placement stays until it
-    /// has met every load.
+    /// has met two loads, if there are more than one.
     pub fn placement_number(&self, block: u32) -> u32 {
-        let turn = block.saturating_sub(1) / self.loads.unwrap_or(1).max(1);
+        let turn = block.saturating_sub(1) / self.loads.unwrap_or(1).clamp(1, 2);
         turn % self.placements().count().max(1) as u32 + 1
     }
 

@@ -21,7 +21,7 @@ use self::candidates::{Candidates, candidates};
 pub(super) use self::design::{CellWithSettings, slices_bytes};
 use self::design::{Measured, measured};
 use self::placement::{idle_cpus, placement};
-use crate::campaign::{check_free, create_in_store, peak_size};
+use crate::campaign::{check_free, create_in_store, peak_size, state_size};
 use crate::error::LabError;
 use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root_once};
 
@@ -31,8 +31,11 @@ const TURN_NS_WRITE: u64 = 50_000_000;
 const SLICES_TIME_NS: u64 = 60 * SECOND_NS;
 /// What a campaign of slices has by default, the making of data included.
 pub const BUDGET_NS: u64 = 45 * 60 * SECOND_NS;
-/// How often the data of each cell is made by default.
-pub const LOADS: u32 = 2;
+/// How often the data of each cell is made by default, without a budget.
+pub(crate) const LOADS: u32 = 2;
+/// And in a budget, if it has time for it: with four loads and more an interval has what loads
+/// differ by in it, whatever the test.
+pub(crate) const LOADS_IN_BUDGET: u32 = 6;
 /// With a budget there are no more starts than this: a step that needs more is not worth them.
 const MOST_STARTS: u32 = 32;
 /// With a budget a start has as many rounds of turns that write, and as much time of those that
@@ -55,6 +58,15 @@ const ALPHA: f64 = 0.05;
 /// them.
 pub(super) fn blocks_to_decide(questions: usize) -> u32 {
     (plimsoll_stats::blocks_to_decide(questions, ALPHA) as u32).max(FEWEST_BLOCKS)
+}
+
+/// How often the data of each cell is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadsChoice {
+    /// So often, the control's too; without a number as often as is right for the design.
+    Own(Option<u32>),
+    /// Once, and the control has the base's.
+    Shared,
 }
 
 /// How candidates meet.
@@ -99,8 +111,8 @@ pub struct ConfirmChoice {
     pub starts: Option<u32>,
     /// Slices: when there are enough starts, unless their number or the time is given.
     pub budget: Option<Budget>,
-    /// How often the data of each cell is made; none for once, the control with the base's.
-    pub loads: Option<u32>,
+    /// How often the data of each cell is made.
+    pub loads: LoadsChoice,
     /// For how long a step that writes writes before anything counts, in nanoseconds.
     pub age_ns: Option<u64>,
     /// On which CPUs.
@@ -227,6 +239,7 @@ fn confirm(
         (false, _) => BLOCKS_TIME_NS,
     });
     let steps = divisions[0].steps.iter().map(|step| step.name.clone());
+    let has_budget = budget.is_some();
     Ok(Confirm {
         of: Some(request.survey.id.clone()).filter(|id| !id.is_empty()),
         design: *design,
@@ -243,7 +256,12 @@ fn confirm(
             .iter()
             .map(|division| division.before.clone())
             .collect(),
-        loads: choice.loads,
+        loads: match choice.loads {
+            LoadsChoice::Shared => None,
+            LoadsChoice::Own(Some(loads)) => Some(loads),
+            LoadsChoice::Own(None) if has_budget => Some(LOADS_IN_BUDGET),
+            LoadsChoice::Own(None) => Some(LOADS),
+        },
         age_ns: choice.age_ns,
         placement: placements.next(),
         more_placements: placements.collect(),
@@ -298,10 +316,16 @@ fn disk_bytes(candidates: &Candidates, design: Design, loads: Option<u32>) -> u6
         .zip(&candidates.headers)
         .map(|(cell, header)| peak_size(cell, &header.settings).1)
         .collect();
+    let kept: Vec<u64> = candidates
+        .cells
+        .iter()
+        .zip(&candidates.headers)
+        .map(|(cell, header)| state_size(cell, &header.settings))
+        .collect();
     let states: u64 = match loads {
-        Some(loads) => sizes.iter().sum::<u64>() * u64::from(loads),
+        Some(loads) => kept.iter().sum::<u64>() * u64::from(loads),
         // The control has the base's state.
-        None => sizes[..sizes.len() - 1].iter().sum(),
+        None => kept[..kept.len() - 1].iter().sum(),
     };
     let copies = match design {
         Design::Slices => sizes.iter().sum(),

@@ -1,0 +1,92 @@
+//! Which load of its data a trial begins with, and how many loads there is time for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// With so many loads an interval has what loads differ by in it, whatever the test: up to this
+/// number they may take [`SHARE_OF_FEW`] of a budget, and more of them [`SHARE_OF_MANY`].
+const FEW: usize = 4;
+const SHARE_OF_FEW: u32 = 3;
+const SHARE_OF_MANY: u32 = 6;
+
+/// What a load took of all cells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Took {
+    /// To load it.
+    pub loading: Duration,
+    /// To make the first copies, which the next load does not need.
+    pub copying: Duration,
+}
+
+/// The load, from 1, of a block or start, from 1. They take one load after the other. `made` are
+/// those that are there, with the time that each took; one that is not there is made if that fits
+/// into its share of the budget.
+pub(super) fn load_of(
+    block: u32,
+    asked: u32,
+    made: &BTreeMap<u32, Took>,
+    budget: Option<Duration>,
+) -> u32 {
+    let turn = block.saturating_sub(1);
+    let next = turn % asked + 1;
+    let has_time = || {
+        let (Some(budget), Some(last)) = (budget, made.values().last()) else {
+            return true;
+        };
+        let share = match made.len() < FEW {
+            true => SHARE_OF_FEW,
+            false => SHARE_OF_MANY,
+        };
+        let all: Duration = made.values().map(|took| took.loading + took.copying).sum();
+        all + last.loading <= budget / share
+    };
+    if made.len() as u32 >= asked || has_time() {
+        return next;
+    }
+    let again = turn as usize % made.len();
+    made.keys().nth(again).copied().unwrap_or(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The loads of the first starts; copies of the first load take as long as a load.
+    fn loads(asked: u32, load_s: u64, budget_s: Option<u64>) -> Vec<u32> {
+        let mut made = BTreeMap::new();
+        let start = |block| {
+            let load = load_of(block, asked, &made, budget_s.map(Duration::from_secs));
+            let loading = Duration::from_secs(load_s);
+            let copying = if made.is_empty() {
+                loading
+            } else {
+                Duration::ZERO
+            };
+            made.entry(load).or_insert(Took { loading, copying });
+            load
+        };
+        (1..=9).map(start).collect()
+    }
+
+    #[test]
+    fn there_are_as_many_loads_as_there_is_time_for() {
+        for (asked, load_s, budget_s, expected) in [
+            (6, 10, None, [1, 2, 3, 4, 5, 6, 1, 2, 3]),
+            (6, 10, Some(2700), [1, 2, 3, 4, 5, 6, 1, 2, 3]),
+            // A third of 300 s for four loads, and a sixth for more.
+            (6, 20, Some(300), [1, 2, 3, 4, 1, 2, 3, 4, 1]),
+            (6, 25, Some(300), [1, 2, 3, 1, 2, 3, 1, 2, 3]),
+            (6, 60, Some(300), [1; 9]),
+            (2, 10, None, [1, 2, 1, 2, 1, 2, 1, 2, 1]),
+        ] {
+            let found = loads(asked, load_s, budget_s);
+            assert_eq!(found, expected, "{asked} of {load_s} s in {budget_s:?}");
+        }
+    }
+
+    #[test]
+    fn a_campaign_that_goes_on_makes_the_load_of_its_start() {
+        let none = BTreeMap::new();
+        assert_eq!(load_of(9, 6, &none, Some(Duration::from_secs(10))), 3);
+    }
+}
