@@ -17,7 +17,7 @@ use crate::groups::{groups, row_costs};
 use crate::imported::imported_view;
 use crate::metrics::MetricSet;
 use crate::profiles::profiled;
-use crate::runs::attempts::{runs_of_cell, server_ready};
+use crate::runs::attempts::{limits_of, runs_of_cell, server_ready};
 use crate::runs::cell_runs::{CellRuns, experiment_control, first_record, step_names};
 use crate::runs::results::{StepResult, step_result};
 use crate::steps::step_view::{StepView, step_view};
@@ -124,7 +124,7 @@ pub fn analyse_among(
         results: results(&cells),
         summary: summarise(&infos, &reported),
         published: published_groups(&version_groups, &infos, &reported),
-        reasons: reasons(&infos, &steps, basis == Basis::Slices),
+        reasons: reasons(&infos, &steps, &limits_of(first), basis == Basis::Slices),
         steps,
         version_groups,
         environment,

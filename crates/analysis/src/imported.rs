@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use itertools::Itertools;
 use plimsoll_core::plan::Operation;
+use plimsoll_core::witness::Limits;
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::imported::{Family, Imported, ImportedCell, ImportedResult, ImportedStep};
 
@@ -105,7 +106,7 @@ pub(crate) fn imported_view(
         results: results(&cells, &known_steps),
         summary,
         published,
-        reasons: reasons(&infos, &steps, false),
+        reasons: reasons(&infos, &steps, &Limits::default().on(None), false),
         steps,
         cells: infos,
         ..View::bare(title(&imported))

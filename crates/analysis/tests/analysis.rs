@@ -104,6 +104,7 @@ fn change(record: &mut CampaignRecord, trial: u32, step: &str, change: impl Fn(&
 
 #[test]
 fn cpu_of_other_processes_makes_a_step_suspect() {
+    // An eighth of four CPUs.
     let mut record = common::sample(12).load();
     let busy_for_others = |cores: f64| {
         move |done: &mut StepDone| {
@@ -114,8 +115,8 @@ fn cpu_of_other_processes_makes_a_step_suspect() {
     };
     change(&mut record, 1, "qr100", busy_for_others(1.24));
     change(&mut record, 1, "qp100", busy_for_others(0.24));
-    change(&mut record, 2, "qr1000", busy_for_others(0.5));
-    change(&mut record, 4, "l.i1", busy_for_others(0.5));
+    change(&mut record, 2, "qr1000", busy_for_others(0.6));
+    change(&mut record, 4, "l.i1", busy_for_others(0.6));
     change(&mut record, 1, "qr500", |done| {
         done.host.put(
             HostReading::ProcessCpu,
@@ -128,7 +129,7 @@ fn cpu_of_other_processes_makes_a_step_suspect() {
             0,
             "qr100",
             Status::Suspect,
-            "other processes used 1.24 cores, more than 0.25",
+            "other processes used 1.24 cores, more than 0.5",
         ),
         (0, "qp100", Status::Ok, ""),
         (0, "qr500", Status::Ok, ""),
@@ -137,14 +138,14 @@ fn cpu_of_other_processes_makes_a_step_suspect() {
             "qr1000",
             Status::SlaMissed,
             "the background writers reached 93.0 % of their rate, less than 95 %; other processes \
-            used 0.50 cores, more than 0.25",
+            used 0.60 cores, more than 0.5",
         ),
         (
             3,
             "l.i1",
             Status::Suspect,
             "other guests took 5.0 % of all CPU time (steal), more than 1 %; other processes used \
-            0.50 cores, more than 0.25",
+            0.60 cores, more than 0.5",
         ),
     ];
     for (cell, step, status, reason) in cases {

@@ -1,19 +1,77 @@
 //! When a machine counts as disturbed from outside. Whoever looks, the orchestrator or the report,
 //! looks with these limits.
 
-/// More of all CPU time given to other guests than this share.
-pub const STEAL_LIMIT: f64 = 0.01;
+use serde::{Deserialize, Serialize};
 
-/// More CPU than this, in cores, used by others than the clients and the engine. The kernel's own
-/// threads count as others, and some of them do the engine's I/O: a limit of 0.02 cores, say, would
-/// flag every step bound by fsync.
-pub const FOREIGN_CORES_LIMIT: f64 = 0.25;
+/// When a machine counts as disturbed: a plan's `[limits]`. Shares of the CPU time of all CPUs, so
+/// that they say the same of a small machine and of a large one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Of a step, given to other guests.
+    pub steal: f64,
+    /// Of a step, used by others than the clients and the engine. The kernel's own threads count as
+    /// others, and some of them do the engine's I/O: a limit of 1 %, say, would flag every step
+    /// bound by fsync.
+    pub foreign: f64,
+    /// Of a turn, used by others or given to other guests: its round is left out. A typical turn's
+    /// own scatter is 1 to 2 %.
+    pub turn: f64,
+    /// How far what a candidate leaves to others may be from what it suffers by them, in cores.
+    pub leak: f64,
+}
 
-/// A turn counts as disturbed if other guests or other processes took more than this share of it: a
-/// typical turn's own scatter is 1 to 2 %.
-const TURN_SHARE: f64 = 0.05;
-/// The same for other processes that are counted in ticks.
-const SHARE_IN_TICKS: f64 = 0.25;
+impl Default for Limits {
+    /// On two CPUs a quarter of one in a step, and a twentieth of one in a turn.
+    fn default() -> Self {
+        Self {
+            steal: 0.01,
+            foreign: 0.125,
+            turn: 0.025,
+            leak: 0.05,
+        }
+    }
+}
+
+/// [`Limits`] on a machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LimitsHere {
+    /// As [`Limits::steal`].
+    pub steal: f64,
+    /// [`Limits::foreign`], in cores.
+    pub foreign_cores: f64,
+    /// [`Limits::turn`], in cores.
+    pub turn_cores: f64,
+    /// As [`Limits::leak`].
+    pub leak_cores: f64,
+}
+
+impl Limits {
+    /// On a machine with so many CPUs; two if that is not known.
+    pub fn on(&self, cpus: Option<f64>) -> LimitsHere {
+        let cpus = cpus.unwrap_or(2.0);
+        LimitsHere {
+            steal: self.steal,
+            foreign_cores: round(self.foreign * cpus),
+            turn_cores: round(self.turn * cpus),
+            leak_cores: self.leak,
+        }
+    }
+}
+
+impl LimitsHere {
+    /// The limit of steal, in percent.
+    pub fn steal_percent(&self) -> f64 {
+        round(100.0 * self.steal)
+    }
+}
+
+/// To millionths, so that it is printed as it was written.
+fn round(value: f64) -> f64 {
+    (1e6 * value).round() / 1e6
+}
+
+/// What other processes are counted in ticks for may be so many times as much.
+const TIMES_IN_TICKS: f64 = 5.0;
 /// The kernel tells the whole machine's CPU in ticks of 10 ms: one turn's may be wrong by one tick
 /// at its beginning and one at its end.
 const TICKS_NS: f64 = 20e6;
@@ -27,24 +85,22 @@ pub enum ForeignCpu {
     InTicks(i64),
 }
 
-/// Whether a turn of this length was disturbed: by other processes, or by what other guests took.
-/// Stolen time comes in ticks, too, but nothing is subtracted from it, so no tick of it is ours.
+/// Whether a turn of this length was disturbed: by other processes, or by what other guests took,
+/// `cores` at most. Stolen time comes in ticks, too, but nothing is subtracted from it, so no tick
+/// of it is ours.
 pub fn is_turn_disturbed(
+    cores: f64,
     length_ns: u64,
     foreign: Option<ForeignCpu>,
     stolen_ns: Option<u64>,
 ) -> bool {
-    let share_ns = |share: f64| share * length_ns as f64;
+    let limit_ns = cores * length_ns as f64;
     let is_foreign = foreign.is_some_and(|foreign| match foreign {
-        ForeignCpu::Exact(ns) => ns as f64 > share_ns(TURN_SHARE),
-        ForeignCpu::InTicks(ns) => ns as f64 > share_ns(SHARE_IN_TICKS) + TICKS_NS,
+        ForeignCpu::Exact(ns) => ns as f64 > limit_ns,
+        ForeignCpu::InTicks(ns) => ns as f64 > TIMES_IN_TICKS * limit_ns + TICKS_NS,
     });
-    is_foreign || stolen_ns.is_some_and(|ns| ns as f64 > share_ns(TURN_SHARE))
+    is_foreign || stolen_ns.is_some_and(|ns| ns as f64 > limit_ns)
 }
-
-/// A candidate is favoured or held back where its leakage one way is above that the other way by
-/// more than this, in cores.
-const LEAK_CORES_LIMIT: f64 = 0.05;
 
 /// What engines do while it is not their turn: compacting, purging, flushing; servers are stopped
 /// and do next to nothing. It is worked off beside another candidate, which pays for it and not
@@ -75,10 +131,16 @@ impl Leakage {
         (self.active_ns > 0).then(|| self.left_cores() - self.suffered_cores())
     }
 
-    /// Whether it shifts ratios by more than may be.
-    pub fn is_high(&self) -> bool {
-        self.net_cores()
-            .is_some_and(|cores| cores.abs() > LEAK_CORES_LIMIT)
+    /// What it is, if a candidate is favoured or held back by more than `limit`, in cores.
+    pub fn above(&self, limit: f64) -> Option<String> {
+        let is_high = self.net_cores().is_some_and(|cores| cores.abs() > limit);
+        is_high.then(|| {
+            let (suffered, left) = (self.suffered_cores(), self.left_cores());
+            format!(
+                "other servers used {suffered:.2} cores in its turns, and its own {left:.2} in \
+                theirs: more than {limit} apart"
+            )
+        })
     }
 
     fn left_cores(&self) -> f64 {
@@ -87,17 +149,6 @@ impl Leakage {
 
     fn suffered_cores(&self) -> f64 {
         self.suffered_ns as f64 / self.active_ns as f64
-    }
-}
-
-impl std::fmt::Display for Leakage {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (suffered, left) = (self.suffered_cores(), self.left_cores());
-        write!(
-            to,
-            "other servers used {suffered:.2} cores in its turns, and its own {left:.2} in theirs: \
-            more than {LEAK_CORES_LIMIT} apart"
-        )
     }
 }
 
@@ -110,18 +161,25 @@ mod tests {
         let ms = 1_000_000;
         let is = |foreign: i64, stolen: u64| {
             let foreign = ForeignCpu::InTicks(foreign * ms as i64);
-            is_turn_disturbed(20 * ms, Some(foreign), Some(stolen * ms))
+            is_turn_disturbed(0.05, 20 * ms, Some(foreign), Some(stolen * ms))
         };
         assert!(!is(0, 0) && !is(-15, 0) && !is(20, 0), "two ticks");
         assert!(is(30, 0) && is(0, 10), "another process, another guest");
-        assert!(!is_turn_disturbed(1000 * ms, None, Some(10 * ms)));
-        assert!(!is_turn_disturbed(20 * ms, None, None));
+        assert!(!is_turn_disturbed(0.05, 1000 * ms, None, Some(10 * ms)));
+        assert!(!is_turn_disturbed(0.05, 20 * ms, None, None));
     }
 
     #[test]
     fn a_millisecond_that_is_known_is_one() {
-        let is = |ns: i64| is_turn_disturbed(20_000_000, Some(ForeignCpu::Exact(ns)), None);
-        assert!(!is(900_000) && is(1_100_000));
+        let is = |cpus: f64, ns: i64| {
+            let cores = Limits::default().on(Some(cpus)).turn_cores;
+            is_turn_disturbed(cores, 20_000_000, Some(ForeignCpu::Exact(ns)), None)
+        };
+        assert!(!is(2.0, 900_000) && is(2.0, 1_100_000));
+        assert!(
+            !is(64.0, 1_100_000) && is(64.0, 33_000_000),
+            "more CPUs, more room"
+        );
     }
 
     #[test]
@@ -133,23 +191,24 @@ mod tests {
                 .for_each(|&(suffered, left)| leakage.add(1_000, suffered, left));
             leakage
         };
-        assert!(!Leakage::default().is_high(), "no turns");
+        let is_high = |leakage: Leakage| leakage.above(0.05).is_some();
+        assert!(!is_high(Leakage::default()), "no turns");
         assert!(
-            !of(&[(Some(150), Some(110)), (Some(100), Some(130))]).is_high(),
+            !is_high(of(&[(Some(150), Some(110)), (Some(100), Some(130))])),
             "as much one way as the other"
         );
-        assert!(of(&[(Some(10), Some(70))]).is_high() && of(&[(Some(70), Some(10))]).is_high());
+        assert!(is_high(of(&[(Some(10), Some(70))])) && is_high(of(&[(Some(70), Some(10))])));
         assert!(
-            of(&[(Some(70), None)]).is_high() && !of(&[(Some(40), None)]).is_high(),
+            is_high(of(&[(Some(70), None)])) && !is_high(of(&[(Some(40), None)])),
             "what was left is not known"
         );
         assert!(
-            !of(&[(None, Some(900))]).is_high(),
+            !is_high(of(&[(None, Some(900))])),
             "what was suffered is not known"
         );
-        let text = of(&[(Some(70), Some(200))]).to_string();
+        let text = of(&[(Some(70), Some(200))]).above(0.05);
         assert_eq!(
-            text,
+            text.unwrap(),
             "other servers used 0.07 cores in its turns, and its own 0.20 in theirs: more than \
             0.05 apart"
         );

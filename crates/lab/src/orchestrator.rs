@@ -117,7 +117,7 @@ fn run_trials(
     let campaign = run.runner.campaign;
     let schedule = &campaign.header.schedule;
     let mut queue = not_complete(schedule, done);
-    let mut witness = Witness::of(done);
+    let mut witness = Witness::of(done, campaign.header.plan.limits);
     let mut broken = 0;
     while let Some((scheduled, attempt)) = queue.pop_front() {
         let cell = run.runner.cell(scheduled.cell);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::plan::{Operation, Step};
 use plimsoll_core::readings::{HostReading, Readings};
 use plimsoll_core::record::OperationRecord;
-use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, Leakage, STEAL_LIMIT};
+use plimsoll_core::witness::{Leakage, LimitsHere};
 use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
 use plimsoll_store::{
     CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord, Turn,
@@ -33,6 +33,8 @@ pub(crate) struct Run<'a> {
     pub is_void: bool,
     /// The share of the machine that others took meanwhile, see [`taken`].
     pub taken: f64,
+    /// When the machine counts as disturbed.
+    pub limits: LimitsHere,
     /// What the server left, in the step it crashed in.
     pub crash: Option<&'a ServerCrashed>,
     pub record: Option<&'a TrialRecord>,
@@ -43,10 +45,22 @@ pub(crate) struct Run<'a> {
     pub measures: Vec<Measure>,
 }
 
+/// When the campaign's machine counts as disturbed.
+pub(crate) fn limits_of(campaign: &CampaignRecord) -> LimitsHere {
+    let events = campaign.trials.iter().flat_map(|trial| &trial.events);
+    let mut steps = events.filter_map(|stamped| match &stamped.event {
+        Event::StepDone(done) => Some(&done.host),
+        _ => None,
+    });
+    let cpus = steps.find_map(|host| host.value(HostReading::Cpus));
+    campaign.header.plan.limits.on(cpus)
+}
+
 /// Every run of one cell of the plan, by step, block and attempt.
 pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_>> {
     let steps = campaign.header.plan.cells[cell].workload.steps();
     let has_budget = campaign.header.budget().is_some();
+    let limits = limits_of(campaign);
     let mut runs = Vec::new();
     for trial in campaign
         .header
@@ -73,6 +87,7 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
                 is_used,
                 is_running,
                 has_budget,
+                limits,
             };
             runs.extend(runs_of_attempt(&attempt, steps));
         }
@@ -88,7 +103,7 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
             runs.extend(
                 steps
                     .iter()
-                    .map(|step| Run::missing(step, trial.block, trial.number, reason.clone())),
+                    .map(|step| Run::missing(step, trial.block, trial.number, limits, &reason)),
             );
         }
     }
@@ -130,7 +145,7 @@ impl<'a> Run<'a> {
             .value
     }
 
-    fn missing(step: &'a Step, block: u32, trial: u32, reason: String) -> Self {
+    fn missing(step: &'a Step, block: u32, trial: u32, limits: LimitsHere, reason: &str) -> Self {
         Self {
             step,
             block,
@@ -138,9 +153,10 @@ impl<'a> Run<'a> {
             attempt: 0,
             is_used: true,
             status: Status::Missing,
-            reason: Some(reason),
+            reason: Some(reason.to_owned()),
             is_void: false,
             taken: 0.0,
+            limits,
             crash: None,
             record: None,
             done: None,
@@ -151,7 +167,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn finished(record: &'a TrialRecord, step: &'a Step, done: &'a StepDone) -> Self {
+    fn finished(
+        record: &'a TrialRecord,
+        step: &'a Step,
+        done: &'a StepDone,
+        limits: LimitsHere,
+    ) -> Self {
         let series = record
             .series(&step.name)
             .map_err(|error| unreadable(&error));
@@ -165,9 +186,9 @@ impl<'a> Run<'a> {
             series.as_deref().map_err(String::as_str),
             &turns,
         );
-        let (status, reason) = judge(done, &measures, &turns);
-        let is_void = leakage(&turns).is_high();
-        let run = Self::missing(step, 0, record.number, String::new());
+        let (status, reason) = judge(done, &measures, &turns, &limits);
+        let is_void = leakage(&turns).above(limits.leak_cores).is_some();
+        let run = Self::missing(step, 0, record.number, limits, "");
         Self {
             status,
             reason,
@@ -206,6 +227,7 @@ pub(crate) fn judge(
     done: &StepDone,
     measures: &[Measure],
     turns: &[Turn],
+    limits: &LimitsHere,
 ) -> (Status, Option<String>) {
     let above = |metric: &Metric, limit: f64| {
         let measure = measures
@@ -215,24 +237,23 @@ pub(crate) fn judge(
             .and_then(|measure| measure.value.value)
             .filter(|value| *value > limit)
     };
-    let steal = above(metrics::STEAL_SHARE, STEAL_LIMIT).map(|share| {
+    let steal = above(metrics::STEAL_SHARE, limits.steal).map(|share| {
         format!(
-            "other guests took {:.1} % of all CPU time (steal), more than {:.0} %",
+            "other guests took {:.1} % of all CPU time (steal), more than {} %",
             share * 100.0,
-            STEAL_LIMIT * 100.0
+            limits.steal_percent()
         )
     });
-    let tell = |cores: f64| {
-        format!("other processes used {cores:.2} cores, more than {FOREIGN_CORES_LIMIT}")
-    };
+    let most = limits.foreign_cores;
+    let tell = |cores: f64| format!("other processes used {cores:.2} cores, more than {most}");
     let foreign = match turns {
-        [] => above(metrics::FOREIGN_CPU_CORES, FOREIGN_CORES_LIMIT).map(tell),
+        [] => above(metrics::FOREIGN_CPU_CORES, most).map(tell),
         turns => foreign_cores_in_turns(turns)
-            .filter(|cores| *cores > FOREIGN_CORES_LIMIT)
+            .filter(|cores| *cores > most)
             .map(tell),
     };
-    let leakage = leakage(turns);
-    let leaked = leakage.is_high().then(|| format!("{leakage}; use blocks"));
+    let leaked = leakage(turns).above(limits.leak_cores);
+    let leaked = leaked.map(|leakage| format!("{leakage}; use blocks"));
     let disturbed = steal
         .into_iter()
         .chain(foreign)
@@ -396,6 +417,7 @@ struct Attempt<'a> {
     is_running: bool,
     /// Whether steps leave the campaign when they have been measured enough.
     has_budget: bool,
+    limits: LimitsHere,
 }
 
 /// What the steps behind a first open one have as their reason.
@@ -417,6 +439,7 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>>
         is_used,
         is_running,
         has_budget,
+        limits,
     } = *attempt;
     let ending = Ending::of(record);
     // Once a step did not finish, the steps after it have that as their reason.
@@ -427,8 +450,9 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>>
     let mut runs = Vec::new();
     for step in steps {
         let name = step.name.as_str();
+        let missing = |reason: &str| Run::missing(step, block, record.number, limits, reason);
         let mut run = if let Some(done) = ending.done.get(name) {
-            let run = Run::finished(record, step, done);
+            let run = Run::finished(record, step, done, limits);
             is_explained |= run.status == Status::Suspect;
             match ending.suspect.filter(|_| run.status == Status::Ok) {
                 Some(reason) => Run {
@@ -446,24 +470,19 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>>
                 () => (Status::Failed, "failed"),
             };
             cause.get_or_insert_with(|| format!("not reached: {name} {what} before it"));
-            let run = Run::missing(step, block, record.number, failed.reason.clone());
+            let run = missing(&failed.reason);
             Run {
                 status,
                 operations: &failed.operations,
                 ..run
             }
         } else if let Some(cause) = &cause {
-            Run::missing(step, block, record.number, cause.clone())
+            missing(cause)
         } else if record.is_complete() && has_budget {
             // The step had been measured enough before this start.
             continue;
         } else if record.is_complete() {
-            Run::missing(
-                step,
-                block,
-                record.number,
-                "the trial left it out".to_owned(),
-            )
+            missing("the trial left it out")
         } else {
             let (status, reason) = ending.of_first_open_step(name, is_running);
             cause = Some(why_not_reached(status, name, is_running, &reason));
@@ -473,7 +492,7 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>>
             Run {
                 status,
                 crash,
-                ..Run::missing(step, block, record.number, reason)
+                ..missing(&reason)
             }
         };
         run.record = Some(record);

@@ -1,6 +1,6 @@
 //! Why cells are not ok, with what has one cause told once.
 
-use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, STEAL_LIMIT};
+use plimsoll_core::witness::LimitsHere;
 
 use crate::cells::cell_info::CellInfo;
 use crate::metrics::{self, Metric};
@@ -27,13 +27,23 @@ const MANY: usize = 2;
 /// By cell, then in the order of the steps; consecutive steps with one reason are reported
 /// together. In turns what a witness saw of a whole step is not what disturbed a cell: then every
 /// disturbed step keeps its own reason.
-pub(crate) fn reasons(cells: &[CellInfo], steps: &[StepView], is_in_turns: bool) -> Vec<Reason> {
+pub(crate) fn reasons(
+    cells: &[CellInfo],
+    steps: &[StepView],
+    limits: &LimitsHere,
+    is_in_turns: bool,
+) -> Vec<Reason> {
     (0..cells.len())
-        .flat_map(|cell| reasons_of_cell(cell, steps, is_in_turns))
+        .flat_map(|cell| reasons_of_cell(cell, steps, limits, is_in_turns))
         .collect()
 }
 
-fn reasons_of_cell(cell: usize, steps: &[StepView], is_in_turns: bool) -> Vec<Reason> {
+fn reasons_of_cell(
+    cell: usize,
+    steps: &[StepView],
+    limits: &LimitsHere,
+    is_in_turns: bool,
+) -> Vec<Reason> {
     let suspects: Vec<&StepView> = steps
         .iter()
         .filter(|step| step.outcomes[cell].status == Status::Suspect)
@@ -67,13 +77,13 @@ fn reasons_of_cell(cell: usize, steps: &[StepView], is_in_turns: bool) -> Vec<Re
         }
     }
     if is_merged {
-        reasons.push(disturbed(cell, &suspects));
+        reasons.push(disturbed(cell, &suspects, limits));
     }
     reasons
 }
 
 /// The range of what the witnesses saw.
-fn disturbed(cell: usize, suspects: &[&StepView]) -> Reason {
+fn disturbed(cell: usize, suspects: &[&StepView], limits: &LimitsHere) -> Reason {
     let range = |metric: &Metric, limit: f64| {
         let values = || {
             suspects
@@ -85,9 +95,9 @@ fn disturbed(cell: usize, suspects: &[&StepView]) -> Reason {
             values().reduce(f64::max).filter(|high| *high > limit)?,
         ))
     };
-    let cores = range(metrics::FOREIGN_CPU_CORES, FOREIGN_CORES_LIMIT)
+    let cores = range(metrics::FOREIGN_CPU_CORES, limits.foreign_cores)
         .map(|(low, high)| format!("other processes used {low:.2} to {high:.2} cores"));
-    let steal = range(metrics::STEAL_SHARE, STEAL_LIMIT).map(|(low, high)| {
+    let steal = range(metrics::STEAL_SHARE, limits.steal).map(|(low, high)| {
         format!(
             "other guests took {:.1} to {:.1} % of all CPU time (steal)",
             low * 100.0,

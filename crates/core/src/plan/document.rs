@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::server::TlsMode;
 use super::{Driver, IdleCpus, SessionClient, TablePlacement, Transport, Verify, WaitRule};
 use crate::written::{Duration, Frequency, Share, Text};
-use crate::{suggest, units};
+use crate::{suggest, units, witness};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +42,8 @@ pub(super) struct Document {
     pub tests: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     pub report: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub limits: Limits,
     /// `[sizes]`, `[shapes]` and `[step]` are read by the benchmark: see [`super::sizes::Own`].
     #[serde(default, rename = "sizes")]
     _sizes: IgnoredAny,
@@ -53,6 +55,30 @@ pub(super) struct Document {
     pub server: BTreeMap<Spanned<String>, Server>,
     #[serde(default)]
     pub config: BTreeMap<Spanned<String>, Config>,
+}
+
+/// See [`crate::witness::Limits`].
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Limits {
+    steal: Option<Share>,
+    foreign: Option<Share>,
+    turn: Option<Share>,
+    leak: Option<Share>,
+}
+
+impl Limits {
+    /// Those that are given, and the defaults of the others.
+    pub fn all(&self) -> witness::Limits {
+        let default = witness::Limits::default();
+        let or = |given: Option<Share>, default: f64| given.map_or(default, |share| share.0);
+        witness::Limits {
+            steal: or(self.steal, default.steal),
+            foreign: or(self.foreign, default.foreign),
+            turn: or(self.turn, default.turn),
+            leak: or(self.leak, default.leak),
+        }
+    }
 }
 
 fn yes() -> bool {

@@ -48,6 +48,7 @@ pub use crate::distribution::Distribution;
 pub use crate::source::PlanError;
 
 use crate::name::BuildName;
+use crate::witness::Limits;
 
 /// A checked plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,6 +77,9 @@ pub struct Plan {
     /// awake where differences are confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_cpus: Option<IdleCpus>,
+    /// When the machine counts as disturbed.
+    #[serde(default)]
+    pub limits: Limits,
     /// The steps that the plan is about, in their order; nothing means all of them. The others only
     /// make the state that these need.
     #[serde(default)]

@@ -65,6 +65,7 @@ impl Source<'_> {
             seed: document.seed,
             watchdog_ns: self.watchdog_ns(document)?,
             idle_cpus: document.idle_cpus,
+            limits: document.limits.all(),
             report,
         })
     }

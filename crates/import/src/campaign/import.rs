@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::{Plan, Verify};
+use plimsoll_core::witness::Limits;
 use plimsoll_store::header::{CampaignHeader, FORMAT};
 use plimsoll_store::imported::{Family, Imported, LeftOut};
 use plimsoll_store::{CampaignDir, Store, StoreError, utc_now};
@@ -359,6 +360,7 @@ fn header(id: &str, unit: &Unit, imported: &Imported) -> CampaignHeader {
             seed: None,
             watchdog_ns: 0,
             idle_cpus: None,
+            limits: Limits::default(),
             report: Vec::new(),
         },
         cells: Vec::new(),

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use plimsoll_core::readings::{HostReading, Readings};
-use plimsoll_core::witness::{FOREIGN_CORES_LIMIT, STEAL_LIMIT};
+use plimsoll_core::witness::Limits;
 use plimsoll_store::event::{Canary, Event, Suspect};
 use plimsoll_store::layout::EVENTS_FILE;
 use plimsoll_store::{EventWriter, TrialRecord, read_events, seal};
@@ -22,16 +22,17 @@ const FEWEST_CANARIES: usize = 5;
 /// The canaries of a campaign so far.
 pub(crate) struct Witness {
     canaries: Vec<Canary>,
+    limits: Limits,
 }
 
 impl Witness {
     /// With the canaries of trials that are done.
-    pub fn of(done: &[TrialRecord]) -> Self {
+    pub fn of(done: &[TrialRecord], limits: Limits) -> Self {
         let canaries = done
             .iter()
             .filter_map(|trial| canary(trial.events.iter().map(|stamped| &stamped.event)))
             .collect();
-        Self { canaries }
+        Self { canaries, limits }
     }
 
     /// Looks at a trial that is complete. One that was disturbed is marked so in its folder; the
@@ -45,8 +46,9 @@ impl Witness {
             Event::StepDone(done) => Some((done.step.as_str(), &done.host)),
             _ => None,
         });
-        let steps =
-            hosts.filter_map(|(step, host)| Some(format!("{step}: {}", disturbance(host)?)));
+        let steps = hosts.filter_map(|(step, host)| {
+            Some(format!("{step}: {}", disturbance(host, &self.limits)?))
+        });
         let reasons: Vec<String> = canary
             .iter()
             .filter_map(|canary| self.dead_canary(canary))
@@ -143,25 +145,25 @@ fn median_of_distances(values: &[f64], from: f64) -> f64 {
     )
 }
 
-fn disturbance(host: &Readings) -> Option<String> {
+fn disturbance(host: &Readings, limits: &Limits) -> Option<String> {
+    let limits = limits.on(host.value(HostReading::Cpus));
     let seconds = host.value(HostReading::Seconds)?;
     let total = host.value(HostReading::CpuTotal)?;
     let stolen = host.value(HostReading::CpuSteal)?;
     let steal = stolen / total.max(1e-9);
-    if steal > STEAL_LIMIT {
+    if steal > limits.steal {
         return Some(format!(
-            "other guests took {:.1} % of all CPU time (steal), more than {:.0} %",
+            "other guests took {:.1} % of all CPU time (steal), more than {} %",
             steal * 100.0,
-            STEAL_LIMIT * 100.0
+            limits.steal_percent()
         ));
     }
     let idle = host.value(HostReading::CpuIdle)? + host.value(HostReading::CpuIowait)?;
     let busy = total - idle - stolen;
     let ours = host.cpu().ok()?.total();
     let foreign = (busy - ours) / seconds.max(1e-9);
-    (foreign > FOREIGN_CORES_LIMIT).then(|| {
-        format!("other processes used {foreign:.2} cores, more than {FOREIGN_CORES_LIMIT}")
-    })
+    let limit = limits.foreign_cores;
+    (foreign > limit).then(|| format!("other processes used {foreign:.2} cores, more than {limit}"))
 }
 
 #[cfg(test)]
@@ -197,6 +199,7 @@ mod tests {
     #[test]
     fn only_witnesses_make_a_suspect() {
         let mut witness = Witness {
+            limits: Limits::default(),
             canaries: (0..6).map(|_| quiet()).collect(),
         };
         for (canary, host, expected) in [
@@ -293,6 +296,7 @@ mod tests {
     #[test]
     fn the_first_canaries_are_believed() {
         let witness = Witness {
+            limits: Limits::default(),
             canaries: vec![quiet(); FEWEST_CANARIES - 1],
         };
         assert_eq!(

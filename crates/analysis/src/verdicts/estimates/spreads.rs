@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::cells::differences::flatten;
 use crate::metrics::measure::measure_cheaply;
 use crate::metrics::{self, Metric};
-use crate::runs::attempts::judge;
+use crate::runs::attempts::{judge, limits_of};
 use crate::runs::status::Status;
 use crate::stored::Stored;
 
@@ -64,6 +64,7 @@ type Starts = BTreeMap<(Group, Experiment), Vec<f64>>;
 fn add_starts(starts: &mut Starts, campaign: &CampaignRecord) {
     let metrics = [&JUDGED[..], &WITNESSES[..]].concat();
     let header = &campaign.header;
+    let limits = limits_of(campaign);
     for scheduled in &header.schedule {
         let cell = &header.plan.cells[scheduled.cell];
         let label = cell.label.trim_end_matches("#2").to_owned();
@@ -74,7 +75,7 @@ fn add_starts(starts: &mut Starts, campaign: &CampaignRecord) {
             .rfind(|trial| trial.number == scheduled.number && trial.is_complete());
         for done in used.into_iter().flat_map(TrialRecord::steps_done) {
             let measures = measure_cheaply(cell.workload.family(), done, &metrics);
-            if judge(done, &measures, &[]).0 != Status::Ok {
+            if judge(done, &measures, &[], &limits).0 != Status::Ok {
                 continue;
             }
             for measure in &measures {

@@ -132,7 +132,8 @@ impl<'b, 'a> Meetings<'b, 'a> {
     /// and over those.
     pub fn by_form(&self, form: Form) -> Vec<(u32, f64, f64)> {
         let of_start = |meeting: &Meeting<'_, '_>| {
-            let (plain, of_form) = by_form(&meeting.base_turns, &meeting.turns, form)?;
+            let limit = meeting.other.limits.turn_cores;
+            let (plain, of_form) = by_form(&meeting.base_turns, &meeting.turns, form, limit)?;
             Some((meeting.block, plain, of_form))
         };
         self.all.iter().filter_map(of_start).collect()
@@ -229,7 +230,9 @@ impl Meeting<'_, '_> {
     }
 
     fn start_of(&self, judged: &Judged) -> Option<StartPairs> {
-        let of_turns = |is_rate| start_pairs(self.block, &self.base_turns, &self.turns, is_rate);
+        let limit = self.other.limits.turn_cores;
+        let of_turns =
+            |is_rate| start_pairs(self.block, &self.base_turns, &self.turns, is_rate, limit);
         match judged.source {
             Source::Rate => of_turns(true),
             Source::Cpu => of_turns(false),

@@ -71,14 +71,16 @@ impl StartPairs {
 }
 
 /// The start's pairs from the turns of the base's instances and of the cell. A round counts if all
-/// of them have a turn in it with a reading, however little was done in it; `None` without one.
+/// of them have a turn in it with a reading, however little was done in it, and others took no more
+/// than `limit` cores from any; `None` without one.
 pub(crate) fn start_pairs(
     start: u32,
     bases: &[Vec<Turn>],
     other: &[Turn],
     is_rate: bool,
+    limit: f64,
 ) -> Option<StartPairs> {
-    let (rounds, disturbed) = undisturbed(rounds(bases, other, is_rate));
+    let (rounds, disturbed) = undisturbed(rounds(bases, other, is_rate, limit));
     let batches = match rounds.len() {
         few if few < FEWEST_ROUNDS => Vec::new(),
         many => {
@@ -102,8 +104,13 @@ pub(crate) fn start_pairs(
 
 /// The log ratio of throughput over a start's plain rounds and that over its rounds of a form;
 /// `None` where the start has none of these, or none of those.
-pub(crate) fn by_form(bases: &[Vec<Turn>], other: &[Turn], form: Form) -> Option<(f64, f64)> {
-    let (rounds, _) = undisturbed(rounds(bases, other, true));
+pub(crate) fn by_form(
+    bases: &[Vec<Turn>],
+    other: &[Turn],
+    form: Form,
+    limit: f64,
+) -> Option<(f64, f64)> {
+    let (rounds, _) = undisturbed(rounds(bases, other, true, limit));
     let shortest_ns = rounds.iter().map(|round| round.planned_ns).min()?;
     let most = rounds.iter().map(|round| round.candidates).max()?;
     let among = |form: Option<Form>| -> Vec<Round> {
@@ -131,7 +138,7 @@ pub(crate) enum Form {
 }
 
 /// The rounds in which all sides have a turn with a reading.
-fn rounds(bases: &[Vec<Turn>], other: &[Turn], is_rate: bool) -> Vec<Round> {
+fn rounds(bases: &[Vec<Turn>], other: &[Turn], is_rate: bool, limit: f64) -> Vec<Round> {
     let by_round = |turns| -> BTreeMap<u32, &Turn> { by_round(turns).collect() };
     let of_bases: Vec<BTreeMap<u32, &Turn>> = bases.iter().map(|turns| by_round(turns)).collect();
     let part = |turn: &Turn| Part::of(turn, is_rate);
@@ -148,7 +155,7 @@ fn rounds(bases: &[Vec<Turn>], other: &[Turn], is_rate: bool) -> Vec<Round> {
             Some(Round {
                 other: part(turn)?,
                 bases: bases?,
-                is_disturbed: all.any(is_disturbed),
+                is_disturbed: all.any(|turn| is_disturbed(turn, limit)),
                 planned_ns: turn.planned_ns.unwrap_or(0),
                 candidates: turn.candidates.unwrap_or(0),
             })
@@ -160,14 +167,14 @@ fn by_round(turns: &[Turn]) -> impl Iterator<Item = (u32, &Turn)> {
     turns.iter().map(|turn| (turn.round, turn))
 }
 
-fn is_disturbed(turn: &Turn) -> bool {
+fn is_disturbed(turn: &Turn, limit: f64) -> bool {
     let length_ns = turn.length_ns.unwrap_or(turn.active_ns);
     // Turns that have a planned length have exact clocks.
     let foreign = turn.foreign_cpu_ns.map(|ns| match turn.planned_ns {
         Some(_) => ForeignCpu::Exact(ns),
         None => ForeignCpu::InTicks(ns),
     });
-    is_turn_disturbed(length_ns, foreign, turn.stolen_ns)
+    is_turn_disturbed(limit, length_ns, foreign, turn.stolen_ns)
 }
 
 /// The rounds that no witness saw disturbed, and how many it did; all of them if those are most.

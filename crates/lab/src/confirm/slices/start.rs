@@ -33,6 +33,8 @@ pub(super) struct Start<'a, 'o> {
     pub confirm: &'a Confirm,
     pub seed: u64,
     pub watchdog: Duration,
+    /// See [`plimsoll_core::witness::Limits::leak`].
+    pub leak_limit: f64,
     /// From 1.
     pub number: u32,
     /// Starts in all.
@@ -103,6 +105,7 @@ impl<'a, 'o> Start<'a, 'o> {
             confirm,
             seed: header.seed,
             watchdog,
+            leak_limit: header.plan.limits.leak,
             number: which.number,
             starts: confirm.starts.unwrap_or(1),
             steps: which.open_steps(candidates[base].cell),

@@ -238,7 +238,7 @@ impl Start<'_, '_> {
         let rounds = &of_step.rounds;
         let others = (0..self.candidates.len()).filter(|&index| index != self.base);
         let mut warnings = Vec::new();
-        warnings.extend(rounds.leaks().map(|(candidate, leakage)| {
+        warnings.extend(rounds.leaks(self.leak_limit).map(|(candidate, leakage)| {
             let label = &self.candidates[candidate].cell.label;
             let of_base = if candidate == self.base {
                 "all ratios of this start"
