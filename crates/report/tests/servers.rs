@@ -816,7 +816,7 @@ fn many_disturbed_steps_are_told_once() {
         if let Event::StepDone(done) = &mut stamped.event {
             let seconds = done.host[HostReading::Seconds].value().unwrap();
             let own = done.host[HostReading::CpuUser].value().unwrap();
-            let foreign = if done.step == "qp100" { 1.5 } else { 0.5 };
+            let foreign = if done.step == "qp100" { 1.5 } else { 0.75 };
             done.host.put(
                 HostReading::CpuUser,
                 plimsoll_core::readings::Reading::Ok(own + foreign * seconds),
@@ -827,7 +827,7 @@ fn many_disturbed_steps_are_told_once() {
     assert_eq!(view.reasons.len(), 1, "{:?}", view.reasons);
     assert_eq!(
         (view.reasons[0].steps.len(), view.reasons[0].text.as_str()),
-        (10, "other processes used 0.50 to 1.50 cores")
+        (10, "other processes used 0.75 to 1.50 cores")
     );
 }
 
