@@ -49,8 +49,8 @@ pub use questions::compare::{
     Comparison, LEVEL as INTERVAL_LEVEL, Row as ComparisonRow, Unpaired, compare, pairs,
 };
 pub use questions::gate::{
-    AaHistory, Answer as GateAnswer, Gate, GateMetric, GateRequest, GateRow, StepThreshold, gate,
-    gate_among,
+    AaHistory, Accepted, Answer as GateAnswer, Gate, GateMetric, GateRequest, GateRow, KnownSteps,
+    StepThreshold, gate, gate_among,
 };
 pub use questions::history::{HistoryOptions, Point, Series, history};
 pub use questions::undecided::undecided;
@@ -58,8 +58,8 @@ pub use questions::unusual::{Unusual, unusual};
 pub use stored::Stored;
 pub use verdicts::{
     Basis, CONTROL_LEVEL, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power,
-    STARTS_TO_LEAVE, SettingChange, StepDone, StepPower, StepProgress, explain, finding_line,
-    is_decided, is_look, power_of_blocks, progress, verdict_lines,
+    STARTS_TO_LEAVE, SettingChange, StepDone, StepPower, StepProgress, brief_lines, explain,
+    finding_line, is_decided, is_look, power_of_blocks, progress, verdict_lines,
 };
 pub use view::View;
 pub use waits::{WaitChange, Waited, waits_of};

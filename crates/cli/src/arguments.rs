@@ -50,8 +50,11 @@ pub struct Places {
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Run each cell of a plan once, or `blocks` times, and write the report
+    /// Run a plan and write the report: verdicts where the plan asks for them, else one run per cell
     Run(Run),
+    /// Write a commented plan for what you have: versions, builds of your own, or a server; asks at
+    /// a terminal
+    Init(Init),
     /// Finish an interrupted campaign: keep complete trials, run the others again
     Resume {
         /// Id, start of an id, or path [default: the newest]
@@ -99,10 +102,28 @@ pub enum Verb {
         #[command(subcommand)]
         verb: WorkloadVerb,
     },
+    /// Say what on this machine disturbs measuring, the command that mends it, and what verdicts
+    /// suffer from the rest
+    Doctor {
+        /// Print one JSON value
+        #[arg(long)]
+        json: bool,
+    },
     /// Check whether this machine is fit for benchmarks
     Machine {
         #[command(subcommand)]
         verb: MachineVerb,
+    },
+    /// Print the completions of a shell, to be sourced by it
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Internal: write the manual's pages
+    #[command(hide = true)]
+    Manual {
+        /// Where to
+        folder: PathBuf,
     },
     /// Internal: run one trial
     #[command(hide = true)]
@@ -144,12 +165,52 @@ pub struct Run {
     /// Look at what the servers' sessions wait for, this often while they work
     #[arg(long, value_name = "RATE", num_args = 0..=1, default_missing_value = "10Hz")]
     pub waits: Option<String>,
+    /// Run each cell once, without verdicts, whatever the plan asks for
+    #[arg(long)]
+    pub screen: bool,
     /// Fetch nothing: use only builds in the cache
     #[arg(long)]
     pub offline: bool,
     /// Finish the newest campaign of this plan instead of starting a new one
     #[arg(long, conflicts_with = "seed")]
     pub resume: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll init                                   # asks
+  plimsoll init --builds mysql@8.0.33,mysql@9.7
+  plimsoll init --basedir /opt/pg17,/opt/pg17-patched --out patch.toml
+  plimsoll init --server prod=postgres://bench@db.example/empty_db")]
+pub struct Init {
+    /// File to write
+    #[arg(long, value_name = "FILE", default_value = "plan.toml")]
+    pub out: PathBuf,
+    /// Builds to compare, the base first: `plimsoll build list` shows what can be fetched
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub builds: Vec<BuildName>,
+    /// Folders of builds of your own; they are registered under the folders' names
+    #[arg(long, value_name = "DIR,DIR", value_delimiter = ',')]
+    pub basedir: Vec<PathBuf>,
+    /// A server that runs already; its database must be empty. May be given several times
+    #[arg(long, value_name = "NAME=DSN")]
+    pub server: Vec<String>,
+    /// A workload, or the file of your own
+    #[arg(long, value_name = "NAME|FILE", default_value = "sysbench-2025")]
+    pub workload: String,
+    /// How many clients
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub clients: u32,
+    /// Rows per table, or per client
+    #[arg(long, value_name = "N", default_value = "100K")]
+    pub rows: String,
+    /// How long all of it may take
+    #[arg(long, value_name = "D", default_value = "10m")]
+    pub budget: String,
+    /// Overwrite the file
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -229,8 +290,9 @@ Examples:
   # Every step, one server at a time, at most 12 times each
   plimsoll confirm --all --blocks 12")]
 pub struct Confirm {
-    /// Id, start of an id, or path
+    /// Id, start of an id, or path; or a plan, which needs no campaign before
     /// [default: the newest that is neither imported nor a confirm campaign]
+    #[arg(value_name = "CAMPAIGN|PLAN")]
     pub campaign: Option<String>,
     /// Confirm all steps, not only the unusual ones
     #[arg(long, conflicts_with = "step")]
@@ -293,6 +355,9 @@ pub struct Confirm {
     /// Look at what the servers' sessions wait for, this often while they work
     #[arg(long, value_name = "RATE", num_args = 0..=1, default_missing_value = "10Hz")]
     pub waits: Option<String>,
+    /// Of a plan: use only builds in the cache
+    #[arg(long)]
+    pub offline: bool,
     /// Print one JSON value
     #[arg(long)]
     pub json: bool,
@@ -425,10 +490,13 @@ pub struct Gate {
     /// How much throughput a candidate may lose in each step: 5% or 0.05
     #[arg(long, value_name = "P", value_parser = parse_share, allow_hyphen_values = true)]
     pub max_regression: f64,
-    /// Another share for some steps, such as 'update-*=8%'; the last that fits counts
+    /// Another share for some steps, such as 'update-*=8%' or writes=5%; the last that fits counts
     #[arg(long, value_name = "S=P", value_delimiter = ',', value_parser = parse_threshold)]
     pub threshold: Vec<StepThreshold>,
-    /// Judge only these steps; * and ? are wildcards
+    /// Losses that are accepted: a file with `STEPS SHARE REASON` on each line
+    #[arg(long, value_name = "FILE")]
+    pub accept: Option<PathBuf>,
+    /// Judge only these steps; * and ? are wildcards, reads and writes are classes
     #[arg(long, value_name = "S,...", value_delimiter = ',')]
     pub step: Vec<String>,
     /// Leave these steps out
@@ -446,6 +514,9 @@ pub struct Gate {
     /// Plans: use only builds in the cache
     #[arg(long)]
     pub offline: bool,
+    /// Also write the answer as Markdown, for a comment on a pull request
+    #[arg(long, value_name = "FILE")]
+    pub comment: Option<PathBuf>,
     /// Also write the answer as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,

@@ -25,7 +25,8 @@ use clap::error::ErrorKind;
 use arguments::{Arguments, Verb};
 use failure::Failure;
 use verbs::{
-    bisect, build, campaign, confirm, exchange, gate, machine, plan, results, verdicts, workload,
+    assets, bisect, build, campaign, confirm, doctor, exchange, gate, init, machine, plan, results,
+    verdicts, workload,
 };
 
 fn main() -> ExitCode {
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
     let places = &arguments.places;
     let outcome = match arguments.verb {
         Verb::Run(run) => campaign::run(places, &run),
+        Verb::Init(init) => init::init(places, &init),
         Verb::Resume { campaign, offline } => {
             campaign::resume(places, campaign.as_deref(), offline)
         }
@@ -62,7 +64,10 @@ fn main() -> ExitCode {
         Verb::Build { verb } => build::build(places, &verb),
         Verb::Plan { verb } => plan::plan(places, &verb),
         Verb::Workload { verb } => workload::workload(&verb),
+        Verb::Doctor { json } => doctor::doctor(places, json),
         Verb::Machine { verb } => machine::machine(places, &verb),
+        Verb::Completions { shell } => assets::completions(shell),
+        Verb::Manual { folder } => assets::manual(&folder),
         Verb::Trial { continued } => campaign::trial(continued),
         Verb::Guard { parent, command } => {
             plimsoll_lab::guard::main(parent, &command).map_err(Failure::from)

@@ -59,6 +59,17 @@ impl Limits {
 }
 
 impl LimitsHere {
+    /// Whether others used too much in a step of so many seconds: more than the limit, and more
+    /// than ticks may be wrong by.
+    pub fn is_foreign(&self, cores: f64, seconds: f64) -> bool {
+        (cores - self.foreign_cores) * seconds > STEP_TICKS_S
+    }
+
+    /// The same of what other guests took of all CPU time, as a share of `cpu_s` seconds of it.
+    pub fn is_stolen(&self, share: f64, cpu_s: f64) -> bool {
+        (share - self.steal) * cpu_s > STEP_TICKS_S
+    }
+
     /// The limit of steal, in percent.
     pub fn steal_percent(&self) -> f64 {
         round(100.0 * self.steal)
@@ -70,10 +81,12 @@ fn round(value: f64) -> f64 {
     (1e6 * value).round() / 1e6
 }
 
+/// The kernel tells the whole machine's CPU in ticks of 10 ms, for each CPU and kind of its own: a
+/// step's may be wrong by some of them at its beginning and at its end.
+const STEP_TICKS_S: f64 = 0.05;
 /// What other processes are counted in ticks for may be so many times as much.
 const TIMES_IN_TICKS: f64 = 5.0;
-/// The kernel tells the whole machine's CPU in ticks of 10 ms: one turn's may be wrong by one tick
-/// at its beginning and one at its end.
+/// One turn's may be wrong by one tick at its beginning and one at its end.
 const TICKS_NS: f64 = 20e6;
 
 /// CPU of processes in a turn which are not part of the campaign.

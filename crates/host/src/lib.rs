@@ -39,7 +39,7 @@ pub use processes::{
     Activity, CpuClocks, OtherProcesses, ServerProcesses, boot_id, is_same_process, process_cpu_ns,
     process_start_ticks, tree_pids,
 };
-pub use readiness::{Check, Status, check_machine};
+pub use readiness::{Check, Remedy, Status, check_machine, remedy};
 pub use space::{DiskSpace, directory_bytes, disk_space, free_bytes};
 
 /// A value, or the reason there is none: a lowercase fragment without paths, host or user names.

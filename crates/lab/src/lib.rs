@@ -29,7 +29,7 @@ mod trial_process;
 pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan, plan_as_survey};
 pub use confirm::{
     ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice,
-    SlicesForecast, StopRule, UntilGated, create_confirm, unusual_steps,
+    SlicesForecast, StopRule, UntilGated, as_survey, create_confirm, unusual_steps,
 };
 pub use error::LabError;
 pub use forecast::{CellForecast, Forecast, StepForecast, forecast};

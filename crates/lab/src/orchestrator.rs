@@ -1,6 +1,6 @@
 //! Runs a campaign's trials one after the other, each in a child process, and watches.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::name::BuildName;
@@ -23,6 +23,10 @@ use crate::trial_process::{Runner, remove_data};
 
 /// A trial that was disturbed from outside is repeated this often.
 const MOST_REPEATS: u32 = 2;
+/// None is repeated if so large a share of them was disturbed: it would be again.
+const BUSY_SHARE: f64 = 0.5;
+/// So many disturbed trials are reported one by one.
+const MOST_LINES: u32 = 3;
 
 /// Runs what is not complete yet: the whole schedule of a new campaign, or the broken trials of an
 /// old one.
@@ -118,8 +122,17 @@ fn run_trials(
     let schedule = &campaign.header.schedule;
     let mut queue = not_complete(schedule, done);
     let mut witness = Witness::of(done, campaign.header.plan.limits);
+    let confirm = campaign.header.confirm.as_ref();
+    // A plan that ran with verdicts takes as long as was forecast.
+    let mut repeats = Repeats {
+        may_repeat: confirm.is_some_and(|confirm| confirm.of.is_some()),
+        ..Repeats::default()
+    };
     let mut broken = 0;
     while let Some((scheduled, attempt)) = queue.pop_front() {
+        if repeats.are_hopeless(scheduled) {
+            break;
+        }
         let cell = run.runner.cell(scheduled.cell);
         run.observer.notice(Notice::TrialStart {
             trial: scheduled,
@@ -130,20 +143,21 @@ fn run_trials(
         let dir = run.runner.make_dir(scheduled, attempt)?;
         match run.run_trial(scheduled, attempt, &dir)? {
             Ok(()) if is_confirming => {
-                if let Some(reason) = witness.suspect(&dir)? {
-                    let is_again = attempt <= MOST_REPEATS;
-                    let then = if is_again {
-                        "it runs again at the end, unless all is decided before"
-                    } else {
-                        "it has run often enough"
-                    };
+                let reason = witness.suspect(&dir)?;
+                let is_again = repeats.look(scheduled, attempt, reason.is_some());
+                if let Some(reason) = reason.filter(|_| repeats.is_worth_a_line()) {
                     run.observer.notice(Notice::Warning(&format!(
-                        "{}: suspect: {reason}; {then}",
-                        cell.label
+                        "{}: suspect: {reason}{}",
+                        cell.label,
+                        if is_again {
+                            "; it runs again at the end"
+                        } else {
+                            ""
+                        }
                     )));
-                    if is_again {
-                        queue.push_back((scheduled, attempt + 1));
-                    }
+                }
+                if is_again {
+                    queue.push_back((scheduled, attempt + 1));
                 }
             }
             Ok(()) => {}
@@ -165,7 +179,63 @@ fn run_trials(
             return Ok(CampaignEnd::Decided { block });
         }
     }
+    if let Some(words) = repeats.in_words() {
+        run.observer.notice(Notice::Warning(&words));
+    }
     Ok(CampaignEnd::of_broken(broken))
+}
+
+/// Trials that were disturbed from outside, and which of them run again.
+#[derive(Default)]
+struct Repeats {
+    may_repeat: bool,
+    looked_at: u32,
+    disturbed: u32,
+    /// Their numbers.
+    again: BTreeSet<u32>,
+    /// Whether they were given up.
+    is_given_up: bool,
+}
+
+impl Repeats {
+    /// Counts a trial that is complete. True if it is to run again.
+    fn look(&mut self, trial: &ScheduledTrial, attempt: u32, is_disturbed: bool) -> bool {
+        self.looked_at += 1;
+        self.disturbed += u32::from(is_disturbed);
+        let is_again = is_disturbed && self.may_repeat && attempt <= MOST_REPEATS;
+        if is_again {
+            self.again.insert(trial.number);
+        }
+        is_again
+    }
+
+    /// Alike lines are not repeated for each trial.
+    fn is_worth_a_line(&self) -> bool {
+        self.disturbed <= MOST_LINES
+    }
+
+    /// Whether this is a repeat on a machine that is no quieter.
+    fn are_hopeless(&mut self, trial: &ScheduledTrial) -> bool {
+        let is_busy = f64::from(self.disturbed) >= BUSY_SHARE * f64::from(self.looked_at);
+        self.is_given_up = self.again.contains(&trial.number) && is_busy;
+        self.is_given_up
+    }
+
+    /// What is said of them at the end, if there were more than a few.
+    fn in_words(&self) -> Option<String> {
+        let counted = format!(
+            "{} of {} trials were disturbed",
+            self.disturbed, self.looked_at
+        );
+        match (self.is_given_up, self.is_worth_a_line()) {
+            (true, _) => Some(format!(
+                "{counted}: none runs again, because the machine is no quieter; what others took \
+                is in the intervals"
+            )),
+            (false, false) => Some(format!("{counted}; what others took is in the intervals")),
+            (false, true) => None,
+        }
+    }
 }
 
 /// The trials without a complete attempt, each with the number of its next one.

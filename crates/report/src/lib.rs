@@ -6,6 +6,7 @@
 //! Outputs format; they compute nothing: what they show is in the view.
 
 mod answers;
+mod comment;
 mod delimited;
 mod export;
 mod html;
@@ -19,6 +20,7 @@ pub use answers::{
     Draw, companions_to_json, companions_to_text, comparison_to_csv, comparison_to_markdown,
     row_costs_to_json, row_costs_to_text,
 };
+pub use comment::to_comment;
 pub use delimited::{to_csv, to_tsv};
 pub use export::{ExportFile, to_classic_files};
 pub use html::to_html;

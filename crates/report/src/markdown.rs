@@ -213,7 +213,7 @@ fn line(text: &mut String, line: &str) {
     writeln!(text, "{line}").expect("writing to a string cannot fail");
 }
 
-fn row(text: &mut String, cells: impl IntoIterator<Item = String>) {
+pub(crate) fn row(text: &mut String, cells: impl IntoIterator<Item = String>) {
     text.push('|');
     for cell in cells {
         write!(text, " {cell} |").expect("writing to a string cannot fail");
@@ -227,7 +227,7 @@ fn header<'a>(text: &mut String, columns: impl Iterator<Item = &'a str> + Clone)
 }
 
 /// The same with `texts` among the columns, which are to the left too.
-fn header_with_texts<'a>(
+pub(crate) fn header_with_texts<'a>(
     text: &mut String,
     columns: impl Iterator<Item = &'a str> + Clone,
     texts: &[&str],
@@ -654,7 +654,7 @@ fn ratio(outcome: &Outcome, base: &Outcome, metric: &Metric) -> String {
 }
 
 /// Text from outside that no renderer takes for a cell's end, markup or HTML.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

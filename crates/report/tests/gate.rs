@@ -613,7 +613,7 @@ fn a_confirm_that_decides_nothing_says_what_to_do_next() {
     let mut two_starts = campaign.load();
     let words = of(&two_starts).unwrap();
     assert!(words.ends_with("--step qr100,qp100 --starts 5"), "{words}");
-    two_starts.header.confirm.as_mut().unwrap().budget = Some(plimsoll_store::Budget {
+    two_starts.header.confirm.as_mut().unwrap().budget = Some(plimsoll_core::plan::Budget {
         time_ns: 90_000_000_000,
         reads: 0.01,
         writes: 0.04,

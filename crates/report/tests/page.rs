@@ -38,7 +38,16 @@ setTimeout(() => {
       const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
       return pixels.some((value) => value !== 0);
     });
+    const saved = [];
+    HTMLAnchorElement.prototype.click = function () { saved.push(this.href); };
+    document.querySelectorAll(".save button").forEach((button) => button.textContent === "SVG" && button.click());
+    const isBroken = (href) => {
+      const text = decodeURIComponent(href.slice(href.indexOf(",") + 1));
+      return new DOMParser().parseFromString(text, "image/svg+xml").querySelector("parsererror, script, [onload], [onerror]") !== null;
+    };
+    document.querySelector("details:not([open])")?.setAttribute("open", "");
     const told = {
+      figures: document.querySelectorAll("figure svg[viewBox]").length, saved: saved.length, broken: saved.filter(isBroken).length,
       seen, requests, pwned: !!window.pwned, charts: document.querySelectorAll("div.plot").length, filled: filled.length,
       images: document.images.length, scripts: document.scripts.length, wide: document.documentElement.scrollWidth > innerWidth,
     };
@@ -154,6 +163,11 @@ fn every_chart_is_drawn_and_nothing_leaves_the_page() {
     assert!(told["charts"].as_u64().unwrap() > 50, "{told}");
     assert_eq!(told["charts"], told["filled"], "{told}");
     assert_eq!(told["wide"], json!(false));
+    let count = |key: &str| told[key].as_u64().unwrap();
+    assert_eq!(
+        (count("saved"), count("broken")),
+        (count("figures") + count("charts"), 0)
+    );
 }
 
 #[test]

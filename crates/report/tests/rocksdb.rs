@@ -190,6 +190,9 @@ fn configs_of_one_build_are_set_beside_each_other() {
     let of_table = |part: &str| {
         part.contains("relative to the base") && part.contains("col-1 : rocksdb@8.0.0.uc")
     };
+    let of_page = |page: &str| {
+        page.contains("relative to the base") && page.contains("rocksdb@8.0.0.uc</abbr></th>")
+    };
     let terminal = to_terminal(&view, false);
     assert!(
         of_table(&terminal) && terminal.contains("0.70  readrandom.t2"),
@@ -199,7 +202,7 @@ fn configs_of_one_build_are_set_beside_each_other() {
         terminal.contains("col-1 : rocksdb@8.0.0.lc\ncol-2 : rocksdb@8.0.0.uc\n"),
         "one table of rates: {terminal}"
     );
-    assert!(of_table(&to_markdown(&view)) && of_table(&to_html(&view)));
+    assert!(of_table(&to_markdown(&view)) && of_page(&to_html(&view)));
     assert!(
         !to_html(&view).contains("a line per test"),
         "one version has no figure over versions"

@@ -18,7 +18,7 @@ pub mod series;
 mod store;
 mod trial;
 
-pub use campaign::confirm::{BisectionProbe, Budget, Confirm, Design, Placement};
+pub use campaign::confirm::{BisectionProbe, Confirm, Design, Placement};
 pub use campaign::folder::{CampaignDir, CampaignRecord, CampaignState, TRIALS_FOLDER};
 pub use campaign::{header, imported};
 pub use error::StoreError;

@@ -47,11 +47,10 @@ pub fn undecided(view: &View, header: &CampaignHeader) -> Option<String> {
 /// `plimsoll confirm CAMPAIGN --step STEPS HOW`.
 fn command(header: &CampaignHeader, how: &str) -> String {
     let confirm = header.confirm.as_ref();
-    let of = confirm
-        .and_then(|confirm| confirm.of.as_deref())
-        .map_or(String::new(), |of| format!(" {of}"));
+    let of = confirm.and_then(|confirm| confirm.of.as_deref());
+    let of = of.unwrap_or(&header.id);
     let steps = confirm.map_or(String::new(), |confirm| confirm.steps.join(","));
-    format!("plimsoll confirm{of} --step {steps} {how}")
+    format!("plimsoll confirm {of} --step {steps} {how}")
 }
 
 /// The command that measures more.

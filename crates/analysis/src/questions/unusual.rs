@@ -1,6 +1,7 @@
 //! Which steps of a survey are worth a confirm.
 
 use plimsoll_core::plan::{Plan, Step};
+use plimsoll_stats::Verdict;
 
 use crate::verdicts::{Finding, Role, finding_line};
 use crate::view::View;
@@ -14,10 +15,10 @@ pub struct Unusual {
     pub lines: Vec<String>,
 }
 
-/// The steps of a campaign that a confirm should measure: those whose throughput is unusual. Steps
-/// that make the data of others are named, and left out. `cells` are labels; without any, all cells
-/// count.
-pub fn unusual(view: &View, plan: &Plan, cells: &[String]) -> Unusual {
+/// The steps of a campaign that a confirm should measure: those whose throughput is unusual, or
+/// open where `has_verdicts`. Steps that make the data of others are named, and left out. `cells`
+/// are labels; without any, all cells count.
+pub fn unusual(view: &View, plan: &Plan, cells: &[String], has_verdicts: bool) -> Unusual {
     let of_throughput = || {
         view.findings
             .all
@@ -34,10 +35,11 @@ pub fn unusual(view: &View, plan: &Plan, cells: &[String]) -> Unusual {
     let is_chosen =
         |finding: &&Finding| cells.is_empty() || cells.contains(&view.cells[finding.cell].label);
     let mut has_loads = false;
-    for finding in of_throughput()
-        .filter(|finding| finding.is_worth_confirming())
-        .filter(is_chosen)
-    {
+    let is_wanted = |finding: &&Finding| match has_verdicts {
+        true => finding.verdict() == Some(Verdict::Inconclusive),
+        false => finding.is_worth_confirming(),
+    };
+    for finding in of_throughput().filter(is_wanted).filter(is_chosen) {
         found.lines.push(finding_line(view, finding));
         if makes_data(plan, &finding.step) {
             has_loads = true;
@@ -53,7 +55,10 @@ pub fn unusual(view: &View, plan: &Plan, cells: &[String]) -> Unusual {
         let results: Vec<&Finding> = of_throughput()
             .filter(|finding| !makes_data(plan, &finding.step))
             .collect();
-        found.lines.push(nothing(view, &results, has_loads));
+        found.lines.push(match has_verdicts {
+            true => nothing_open(view),
+            false => nothing(view, &results, has_loads),
+        });
     }
     found
 }
@@ -63,9 +68,20 @@ fn makes_data(plan: &Plan, name: &str) -> bool {
     steps.any(|step: &Step| step.name == name && step.makes_data())
 }
 
+fn id(view: &View) -> &str {
+    view.campaigns.first().map_or("", |campaign| &campaign.id)
+}
+
+fn nothing_open(view: &View) -> String {
+    format!(
+        "nothing in {} is open: --all, or --step NAME, measures what is decided once more",
+        id(view)
+    )
+}
+
 /// Why there is no step to confirm.
 fn nothing(view: &View, results: &[&Finding], has_loads: bool) -> String {
-    let id = view.campaigns.first().map_or("", |campaign| &campaign.id);
+    let id = id(view);
     let is_judged = |finding: &&Finding| finding.call.is_judged();
     if !results.is_empty() && !results.iter().any(is_judged) {
         let disturbed = results

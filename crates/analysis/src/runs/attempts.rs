@@ -237,7 +237,11 @@ pub(crate) fn judge(
             .and_then(|measure| measure.value.value)
             .filter(|value| *value > limit)
     };
-    let steal = above(metrics::STEAL_SHARE, limits.steal).map(|share| {
+    let seconds = done.host.value(HostReading::Seconds).unwrap_or(f64::MAX);
+    let cpu_s = done.host.value(HostReading::CpuTotal).unwrap_or(f64::MAX);
+    let is_stolen = |share: &f64| limits.is_stolen(*share, cpu_s);
+    let steal = above(metrics::STEAL_SHARE, limits.steal).filter(is_stolen);
+    let steal = steal.map(|share| {
         format!(
             "other guests took {:.1} % of all CPU time (steal), more than {} %",
             share * 100.0,
@@ -247,7 +251,9 @@ pub(crate) fn judge(
     let most = limits.foreign_cores;
     let tell = |cores: f64| format!("other processes used {cores:.2} cores, more than {most}");
     let foreign = match turns {
-        [] => above(metrics::FOREIGN_CPU_CORES, most).map(tell),
+        [] => above(metrics::FOREIGN_CPU_CORES, most)
+            .filter(|cores| limits.is_foreign(*cores, seconds))
+            .map(tell),
         turns => foreign_cores_in_turns(turns)
             .filter(|cores| *cores > most)
             .map(tell),

@@ -286,6 +286,9 @@ pub struct Findings {
     pub control_cells: Vec<usize>,
     /// Under what conditions ratios hold: clients, CPUs, turns; empty for a survey.
     pub conditions: String,
+    /// The mean share of the machine's CPU that others took while what counts was measured; `None`
+    /// where nothing ran.
+    pub taken: Option<f64>,
 }
 
 impl Findings {
@@ -298,6 +301,7 @@ impl Findings {
             alpha: ALPHA,
             control_cells: Vec::new(),
             conditions: String::new(),
+            taken: None,
         }
     }
 

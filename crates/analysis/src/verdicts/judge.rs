@@ -113,7 +113,16 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
             .filter(|cell| experiment.cells[*cell].is_control())
             .collect(),
         conditions: conditions(header),
+        taken: taken(experiment.cells),
     }
+}
+
+/// The mean share of the machine that others took.
+fn taken(cells: &[CellRuns<'_>]) -> Option<f64> {
+    let runs = cells.iter().flat_map(|cell| &cell.runs);
+    let counted = runs.filter(|run| run.is_used && run.done.is_some());
+    let shares: Vec<f64> = counted.map(|run| run.taken).collect();
+    (!shares.is_empty()).then(|| mean(&shares))
 }
 
 /// Who makes the findings of one experiment.

@@ -8,6 +8,7 @@ use plimsoll_stats::Verdict;
 
 use super::finding::{Basis, Call, Control, Estimate, Finding, Findings};
 use super::measured::{Role, headline};
+use super::summary;
 use crate::groups::group_lines;
 use crate::view::View;
 
@@ -358,6 +359,15 @@ fn floor_line(findings: &Findings) -> Option<String> {
 /// The verdicts of a campaign with pairs, or what is unusual in a screen: lines for a terminal,
 /// columns aligned. Empty where there is nothing to compare.
 pub fn verdict_lines(view: &View) -> String {
+    lines(view, false)
+}
+
+/// The same without what is said of each step and cell: what a run ends with.
+pub fn brief_lines(view: &View) -> String {
+    lines(view, true)
+}
+
+fn lines(view: &View, is_brief: bool) -> String {
     let findings = &view.findings;
     if findings.is_empty() {
         return String::new();
@@ -376,8 +386,19 @@ pub fn verdict_lines(view: &View) -> String {
         true => format!("{NO_VERDICTS} {}", view.cells[0].label),
         false => format!("Verdicts against {}: {}", bases(view), counted.join(", ")),
     });
+    if !findings.all.is_empty() {
+        summary::sentences(view).iter().for_each(|line| add(line));
+    }
     facts(findings).iter().for_each(|line| add(line));
     group_rows(view).iter().for_each(|line| add(line));
+    if !findings.all.is_empty() {
+        summary::ratio_table(view).iter().for_each(|line| add(line));
+    }
+    if is_brief {
+        summary::explained(view).iter().for_each(|line| add(line));
+        return text;
+    }
+    add("Test by test:");
     let of_control = findings.control.iter().map(|control| control.step.as_str());
     let mut rows: Vec<Row> = Vec::new();
     for step in findings
@@ -407,7 +428,7 @@ pub fn verdict_lines(view: &View) -> String {
     text
 }
 
-/// A line per group of tests and cell, with a heading, and one for the verdicts that follow.
+/// A line per group of tests and cell, with a heading.
 fn group_rows(view: &View) -> Vec<String> {
     let rows: Vec<Row> = group_lines(view)
         .into_iter()
@@ -422,7 +443,6 @@ fn group_rows(view: &View) -> Vec<String> {
             let all = aligned(&rows).into_iter().map(|line| format!("  {line}"));
             std::iter::once("Over tests:".to_owned())
                 .chain(all)
-                .chain(["Test by test:".to_owned()])
                 .collect()
         }
     }
@@ -489,7 +509,7 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
 }
 
 /// A terminal's columns that lines keep to where they can.
-const COLUMNS: usize = 118;
+pub(super) const COLUMNS: usize = 118;
 
 /// Columns padded to their widest cell. What follows them is in the same line if it
 /// fits, else below it, wrapped.
@@ -517,15 +537,27 @@ fn aligned(rows: &[Row]) -> Vec<String> {
             continue;
         }
         lines.push(line.trim_end().to_owned());
-        let mut below = String::from("   ");
-        for word in row.ending.split_whitespace() {
-            if below.chars().count() + 1 + word.chars().count() > COLUMNS {
-                lines.push(std::mem::replace(&mut below, String::from("   ")));
+        let below = wrapped(&row.ending).into_iter();
+        lines.extend(below.enumerate().map(|(i, line)| match i {
+            0 => format!("    {line}"),
+            _ => format!("  {line}"),
+        }));
+    }
+    lines
+}
+
+/// Lines that fit into a terminal with four columns to spare; later ones are indented by two.
+pub(super) fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= COLUMNS - 4 => {
+                line.push(' ');
+                line.push_str(word);
             }
-            below.push(' ');
-            below.push_str(word);
+            Some(_) => lines.push(format!("  {word}")),
+            None => lines.push(word.to_owned()),
         }
-        lines.push(below);
     }
     lines
 }

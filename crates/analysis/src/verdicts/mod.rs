@@ -24,6 +24,7 @@ mod rules;
 mod simulated;
 mod stopping;
 mod storage;
+mod summary;
 mod validity;
 mod why;
 
@@ -36,12 +37,13 @@ pub use finding::{Basis, Call, Control, Estimate, Finding, Findings, Modes, OfSt
 pub(crate) use judge::{Experiment, MOST_EMPTY_TURNS, find};
 pub(crate) use lines::change_with_interval;
 pub use lines::{
-    NO_VERDICTS, bases, control_line, counts, ending, facts, farthest, finding_line, is_news,
-    largest, percent, repeats, subject, verdict_lines,
+    NO_VERDICTS, bases, brief_lines, control_line, counts, ending, facts, farthest, finding_line,
+    is_news, largest, percent, repeats, subject, verdict_lines,
 };
 pub(crate) use measured::companions;
 pub use measured::{Role, headline};
 pub(crate) use pairs::basis;
 pub use plimsoll_stats::{Verdict, as_percent};
 pub use stopping::{STARTS_TO_LEAVE, StepDone, StepProgress, is_decided, is_look, progress};
+pub use summary::sentences;
 pub use why::{Explanation, SettingChange, explain};

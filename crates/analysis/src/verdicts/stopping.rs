@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_core::plan::Budget;
 use plimsoll_stats::{Looks, Verdict};
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{Budget, CampaignRecord, Design};
+use plimsoll_store::{CampaignRecord, Design};
 
 use super::finding::{ALPHA, Call, Finding};
 use super::measured::Role;

@@ -12,7 +12,7 @@ use plimsoll_lab::bisect::{
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{
     ConfirmChoice, DesignChoice, LoadedPlan, LoadsChoice, Notice, Observer, PlacementChoice,
-    keep_passwords_from_children, load_plan,
+    as_survey, keep_passwords_from_children, load_plan,
 };
 use plimsoll_store::Store;
 use plimsoll_store::header::CampaignHeader;
@@ -96,11 +96,11 @@ fn candidates(
     let (loaded, header) = match &arguments.plan {
         Some(plan) => (load_plan(Some(plan))?, None),
         None => {
-            let header = match &arguments.campaign {
+            let campaign = match &arguments.campaign {
                 Some(campaign) => store.find(Some(campaign))?,
                 None => newest_survey(store)?,
-            }
-            .header;
+            };
+            let header = as_survey(&campaign.header);
             (plan_of(&header), Some(header))
         }
     };

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use plimsoll_core::name::BuildName;
 use plimsoll_core::plan::Cell;
 use plimsoll_core::units::parse_frequency_hz;
 use plimsoll_lab::builds::BuildCache;
@@ -14,6 +13,7 @@ use crate::arguments::{Places, Run};
 use crate::failure::{Failure, INCOMPLETE, VerbResult};
 use crate::verbs::build::fetch;
 use crate::verbs::running::run_to_end;
+use crate::verbs::survey::{builds_of, create_with_verdicts};
 
 pub fn run(places: &Places, arguments: &Run) -> VerbResult {
     let store = places.store();
@@ -56,8 +56,14 @@ pub fn run(places: &Places, arguments: &Run) -> VerbResult {
         data_dir: &data_dir,
         plimsoll_version: env!("CARGO_PKG_VERSION"),
     };
-    let (campaign, turn) = create_campaign(&store, &request)?;
-    run_to_end(&builds, campaign, Some(turn), false)
+    let (campaign, turn) = match plan.plan.verdicts.filter(|_| !arguments.screen) {
+        Some(verdicts) => create_with_verdicts(&store, &request, verdicts)?,
+        None => create_campaign(&store, &request)?,
+    };
+    match run_to_end(&builds, campaign, Some(turn), false)? {
+        0 if !failed.is_empty() => Ok(INCOMPLETE),
+        code => Ok(code),
+    }
 }
 
 /// How often to look at waits.
@@ -66,14 +72,6 @@ pub fn frequency(text: Option<&str>) -> Result<Option<u32>, Failure> {
         parse_frequency_hz(text).map_err(|error| Failure::usage(format!("--waits {text}: {error}")))
     };
     text.map(read).transpose()
-}
-
-/// Builds of cells that run on servers that Plimsoll starts.
-fn builds_of<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<BuildName> {
-    cells
-        .filter(|cell| cell.server.is_none() && !cell.build.engine.is_built_in())
-        .map(|cell| cell.build.clone())
-        .collect()
 }
 
 pub fn resume(places: &Places, campaign: Option<&str>, is_offline: bool) -> VerbResult {

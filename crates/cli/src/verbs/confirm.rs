@@ -1,43 +1,62 @@
 //! `confirm`.
 
 use plimsoll_analysis::Unusual;
-use plimsoll_core::plan::results as results_of;
+use plimsoll_core::plan::{Budget, Cell, results as results_of};
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::{
-    ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice, create_confirm,
-    keep_passwords_from_children, unusual_steps,
+    ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice, as_survey,
+    create_confirm, keep_passwords_from_children, load_plan, unusual_steps,
 };
-use plimsoll_store::{Budget, CampaignDir, Placement, Store};
+use plimsoll_store::header::CampaignHeader;
+use plimsoll_store::{CampaignDir, Placement, Store};
 
 use crate::arguments::{Confirm, Places};
 use crate::failure::{Failure, VerbResult};
 use crate::output;
 use crate::verbs::campaign::frequency;
 use crate::verbs::running::run_to_end;
+use crate::verbs::survey::{is_plan, plan_survey};
 
 /// Shorter turns would be nothing but their beginnings and ends.
 const SHORTEST_TURN_NS: u64 = 1_000_000;
 /// The others stand still meanwhile, and a step has room for few rounds of longer ones.
 const LONGEST_TURN_NS: u64 = 10_000_000_000;
 
+/// What is confirmed.
+enum Survey {
+    /// A campaign.
+    Campaign(CampaignDir),
+    /// A plan that no campaign has run.
+    Plan(CampaignHeader),
+}
+
 pub fn confirm(places: &Places, arguments: &Confirm) -> VerbResult {
     let store = places.store();
-    let mut survey = match &arguments.campaign {
-        Some(campaign) => check_survey(store.find(Some(campaign))?)?,
-        None => newest_survey(&store)?,
+    let survey = match &arguments.campaign {
+        Some(plan) if is_plan(plan) => {
+            let plan = load_plan(Some(plan))?;
+            Survey::Plan(plan_survey(places, &plan, arguments.offline)?)
+        }
+        Some(campaign) => Survey::Campaign(check_survey(store.find(Some(campaign))?)?),
+        None => Survey::Campaign(newest_survey(&store)?),
     };
-    keep_passwords_from_children(&survey.header.plan);
-    let Some(steps) = steps(&survey, arguments)? else {
+    let mut header = match &survey {
+        Survey::Campaign(campaign) => as_survey(&campaign.header),
+        Survey::Plan(header) => header.clone(),
+    };
+    keep_passwords_from_children(&header.plan);
+    let Some(steps) = steps(&survey, &header, arguments)? else {
         return Ok(0);
     };
     if let Some(hz) = frequency(arguments.waits.as_deref())? {
-        survey.header.plan.sample_waits(hz);
+        header.plan.sample_waits(hz);
     }
+    let is_all = arguments.all || matches!(survey, Survey::Plan(_)) && arguments.step.is_empty();
     let data_dir = places.data_dir()?;
     let request = ConfirmRequest {
-        survey: &survey.header,
+        survey: &header,
         bisection: None,
-        choice: choice(arguments, steps)?,
+        choice: choice(arguments, steps, is_all)?,
         data_dir: &data_dir,
         plimsoll_version: env!("CARGO_PKG_VERSION"),
     };
@@ -51,56 +70,63 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> VerbResult {
 pub fn newest_survey(store: &Store) -> Result<CampaignDir, Failure> {
     for path in store.campaigns()?.into_iter().rev() {
         let campaign = store.find(path.to_str())?;
-        if campaign.header.confirm.is_none() && campaign.imported()?.is_none() {
+        if why_not(&campaign)?.is_none() {
             return Ok(campaign);
         }
     }
     Err(Failure::usage(
-        "there is no campaign to confirm: `plimsoll run PLAN` makes one, and then `plimsoll \
-        confirm` measures what is unusual in it",
+        "there is no campaign to confirm: `plimsoll run PLAN` makes one, and `plimsoll confirm \
+        PLAN` needs none",
     ))
 }
 
 fn check_survey(campaign: CampaignDir) -> Result<CampaignDir, Failure> {
-    let id = &campaign.header.id;
-    if let Some(confirm) = &campaign.header.confirm {
-        let of = confirm.of.as_deref().unwrap_or("the campaign it confirms");
-        return Err(Failure::usage(format!(
-            "campaign {id} is a confirm campaign itself: name {of}, or resume it with `plimsoll \
-            resume {id}`"
-        )));
+    match why_not(&campaign)? {
+        Some(reason) => Err(Failure::usage(format!(
+            "campaign {} {reason}",
+            campaign.header.id
+        ))),
+        None => Ok(campaign),
     }
+}
+
+/// Why it cannot be confirmed.
+fn why_not(campaign: &CampaignDir) -> Result<Option<String>, Failure> {
     if campaign.imported()?.is_some() {
-        return Err(Failure::usage(format!(
-            "campaign {id} is imported: its builds and data are not here; run a plan with its \
-            cells first"
-        )));
+        return Ok(Some(
+            "is imported: its builds and data are not here; run a plan with its cells first".into(),
+        ));
     }
-    Ok(campaign)
+    let Some(confirm) = &campaign.header.confirm else {
+        return Ok(None);
+    };
+    if confirm.bisection.is_some() {
+        return Ok(Some(
+            "is a probe of a search: run or confirm a plan with its cells".into(),
+        ));
+    }
+    Ok(confirm.of.as_ref().map(|of| {
+        format!(
+            "is a confirm campaign itself: name {of}, or resume it with `plimsoll resume {}`",
+            campaign.header.id
+        )
+    }))
 }
 
 /// The steps to confirm; none when nothing is unusual, which is reported.
-fn steps(survey: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<String>>, Failure> {
+fn steps(
+    survey: &Survey,
+    header: &CampaignHeader,
+    arguments: &Confirm,
+) -> Result<Option<Vec<String>>, Failure> {
     if !arguments.step.is_empty() {
         return Ok(Some(arguments.step.clone()));
     }
-    if let (true, Some(cell)) = (arguments.all, survey.header.plan.cells.first()) {
-        let loads: Vec<&str> = cell
-            .workload
-            .steps()
-            .iter()
-            .filter(|step| step.makes_data())
-            .map(|step| step.name.as_str())
-            .collect();
-        if !loads.is_empty() {
-            tell!(
-                "left out, for the data of the others: {}; --step NAME confirms one of them",
-                loads.join(", ")
-            );
-        }
-        return Ok(Some(results_of(&cell.workload)));
-    }
-    let Unusual { steps, lines } = unusual_steps(survey, &arguments.cells)?;
+    let campaign = match survey {
+        Survey::Campaign(campaign) if !arguments.all => campaign,
+        _ => return Ok(header.plan.cells.first().map(all_steps)),
+    };
+    let Unusual { steps, lines } = unusual_steps(campaign, &arguments.cells)?;
     for line in lines {
         tell!("{line}");
     }
@@ -115,7 +141,25 @@ fn steps(survey: &CampaignDir, arguments: &Confirm) -> Result<Option<Vec<String>
     Ok(Some(steps))
 }
 
-fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Failure> {
+/// All that are results; those that make the data are named.
+fn all_steps(cell: &Cell) -> Vec<String> {
+    let loads: Vec<&str> = cell
+        .workload
+        .steps()
+        .iter()
+        .filter(|step| step.makes_data())
+        .map(|step| step.name.as_str())
+        .collect();
+    if !loads.is_empty() {
+        tell!(
+            "left out, for the data of the others: {}; --step NAME confirms one of them",
+            loads.join(", ")
+        );
+    }
+    results_of(&cell.workload)
+}
+
+fn choice(arguments: &Confirm, steps: Vec<String>, is_all: bool) -> Result<ConfirmChoice, Failure> {
     let duration = |what: &str, text: &str| {
         let parsed = parse_duration_ns(text)
             .map_err(|error| Failure::usage(format!("{what} {text}: {error}")))?;
@@ -158,7 +202,7 @@ fn choice(arguments: &Confirm, steps: Vec<String>) -> Result<ConfirmChoice, Fail
     };
     Ok(ConfirmChoice {
         steps,
-        is_all: arguments.all,
+        is_all,
         cells: arguments.cells.clone(),
         design,
         time_ns: arguments

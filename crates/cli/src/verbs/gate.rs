@@ -1,38 +1,37 @@
 //! `gate`: of a campaign, or of a plan that is measured first.
 
-use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_analysis::selection::{Candidate, find};
-use plimsoll_analysis::{AnalysisError, GateRequest, Stored};
-use plimsoll_core::plan::{Plan, results as results_of};
+use plimsoll_analysis::{Accepted, AnalysisError, GateRequest, KnownSteps, Stored};
+use plimsoll_core::plan::{Budget, Plan, results as results_of};
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::{
-    CampaignEnd, CampaignRequest, ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice,
-    PlacementChoice, UntilGated, create_confirm, keep_passwords_from_children, load_plan,
-    plan_as_survey, run_campaign_until, shipped_plan,
+    CampaignEnd, ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice,
+    UntilGated, create_confirm, keep_passwords_from_children, load_plan, run_campaign_until,
 };
 use plimsoll_report::Draw;
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{Budget, CampaignDir, Store};
+use plimsoll_store::{CampaignDir, Store};
 
 use crate::arguments::{Gate, Places};
 use crate::failure::{Failure, INTERRUPTED, VerbResult};
 use crate::output::print;
 use crate::progress::Console;
-use crate::verbs::build::fetch;
 use crate::verbs::results;
 use crate::verbs::running::{
     shell_word, tell_how_to_continue, tell_what_broke, this_program, warn_of_disturbance,
 };
+use crate::verbs::survey::{is_plan, plan_survey};
 
 /// How long a plan is measured if nobody says it.
 const BUDGET: &str = "45m";
 
 pub fn gate(places: &Places, arguments: &Gate) -> VerbResult {
     let store = places.store();
-    let request = request(arguments);
+    let request = request(arguments)?;
     let campaign = match arguments.campaign.as_deref().filter(|name| is_plan(name)) {
         Some(plan) => match measured(places, &store, plan, arguments, &request)? {
             Some(campaign) => campaign,
@@ -50,12 +49,10 @@ pub fn gate(places: &Places, arguments: &Gate) -> VerbResult {
     if let Some(path) = &arguments.junit {
         let page = campaign.page();
         let junit = plimsoll_report::to_junit(&gate, page.as_deref());
-        std::fs::write(path, junit).map_err(|error| {
-            Failure::usage(format!(
-                "failed to write {}: {error}; choose another file with --junit",
-                path.display()
-            ))
-        })?;
+        write(path, &junit, "--junit")?;
+    }
+    if let Some(path) = &arguments.comment {
+        write(path, &plimsoll_report::to_comment(&gate), "--comment")?;
     }
     print(&match arguments.json {
         true => format!("{:#}\n", gate.to_json()),
@@ -64,22 +61,37 @@ pub fn gate(places: &Places, arguments: &Gate) -> VerbResult {
     Ok(gate.exit_code())
 }
 
-fn request(arguments: &Gate) -> GateRequest {
-    GateRequest {
+fn write(path: &Path, text: &str, option: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| {
+        Failure::usage(format!(
+            "failed to write {}: {error}; choose another file with {option}",
+            path.display()
+        ))
+    })
+}
+
+fn request(arguments: &Gate) -> Result<GateRequest, Failure> {
+    let accepted = match &arguments.accept {
+        None => Vec::new(),
+        Some(file) => accepted(file)?,
+    };
+    Ok(GateRequest {
         base: arguments.base.clone(),
         candidates: arguments.candidate.clone(),
         max_regression: arguments.max_regression,
         thresholds: arguments.threshold.clone(),
+        accepted,
         steps: arguments.step.clone(),
         exclude: arguments.exclude.clone(),
         metric: arguments.metric,
         is_strict: arguments.strict,
-    }
+    })
 }
 
-/// A campaign is a folder or an id.
-fn is_plan(name: &str) -> bool {
-    Path::new(name).is_file() || shipped_plan(name).is_some()
+fn accepted(file: &Path) -> Result<Vec<Accepted>, Failure> {
+    let refused = |reason: String| Failure::usage(format!("{}: {reason}", file.display()));
+    let text = fs::read_to_string(file).map_err(|error| refused(error.to_string()))?;
+    Accepted::read(&text).map_err(refused)
 }
 
 /// Measures the base and the candidates of a plan until the gate has its answer or the budget is
@@ -143,26 +155,7 @@ fn survey(places: &Places, plan: &str, arguments: &Gate) -> Result<CampaignHeade
     let mut plan = load_plan(Some(plan))?;
     keep_passwords_from_children(&plan.plan);
     keep_asked(&mut plan.plan, arguments)?;
-    let builds = places.builds()?;
-    let named = plan.plan.cells.iter().map(|cell| &cell.build);
-    let names: Vec<_> = named
-        .filter(|build| !build.engine.is_built_in())
-        .cloned()
-        .collect();
-    if let Some((name, failure)) = fetch(&builds, &names, arguments.offline)?.first() {
-        return Err(Failure::usage(format!(
-            "the build {name} cannot be had: {failure}"
-        )));
-    }
-    let data_dir = places.data_dir()?;
-    Ok(plan_as_survey(&CampaignRequest {
-        plan: &plan,
-        seed: None,
-        builds: &builds,
-        missing: &BTreeMap::new(),
-        data_dir: &data_dir,
-        plimsoll_version: env!("CARGO_PKG_VERSION"),
-    })?)
+    plan_survey(places, &plan, arguments.offline)
 }
 
 /// Leaves the base and the candidates in a plan, the base first.
@@ -221,13 +214,17 @@ const WIDTH: f64 = 0.5;
 /// The steps that are gated, by slices if that can be.
 fn choice(plan: &Plan, request: &GateRequest, budget_ns: u64) -> Result<ConfirmChoice, Failure> {
     let results = results_of(&plan.cells[0].workload);
-    let steps = request.steps_of(&results, &|text| plan.step_name(text))?;
+    let steps = request.steps_of(&KnownSteps {
+        names: &results,
+        full_name: &|text| plan.step_name(text),
+        is_writing: &|step| plan.is_writing(step),
+    })?;
     if steps.is_empty() {
         return Err(AnalysisError::NoStepLeft.into());
     }
     let width = WIDTH * request.max_regression;
     Ok(ConfirmChoice {
-        steps: steps.into_iter().map(|(step, _)| step).collect(),
+        steps: steps.into_iter().map(|of| of.step).collect(),
         is_all: request.steps.is_empty(),
         cells: Vec::new(),
         design: DesignChoice::Auto,

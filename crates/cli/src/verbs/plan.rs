@@ -1,7 +1,7 @@
 //! `plan check` and `plan explain`.
 
 use plimsoll_analysis::{Power, Stored, power_of_blocks};
-use plimsoll_core::plan::Plan;
+use plimsoll_core::plan::{Plan, Verdicts};
 use plimsoll_core::units::{count, format_bytes, format_count, format_duration_ns};
 use plimsoll_host::{Proc, capture_environment};
 use plimsoll_lab::{CellForecast, ConfirmForecast, Forecast, StepForecast, forecast, load_plan};
@@ -29,11 +29,10 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> VerbResult {
                 .map(|cell| cell.label.as_str())
                 .collect();
             anstream::println!("{plan}: ok");
-            let trials = cells.len() * loaded.plan.blocks as usize;
             anstream::println!(
                 "{}, {}: {}",
                 count(cells.len(), "cell"),
-                count(trials, "trial"),
+                how_often(&forecast),
                 cells.join(", ")
             );
             anstream::println!("base: {}", cells[loaded.plan.base]);
@@ -58,7 +57,8 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> VerbResult {
 #[derive(Serialize)]
 struct Explanation {
     plan: String,
-    trials: usize,
+    verdicts: Option<Verdicts>,
+    trials: Option<usize>,
     seconds: f64,
     disk_bytes: u64,
     free_bytes: Option<u64>,
@@ -71,6 +71,7 @@ impl Explanation {
     fn of(forecast: Forecast, power: Option<Power>) -> Self {
         let Forecast {
             plan,
+            verdicts,
             trials,
             seconds,
             disk_bytes,
@@ -80,6 +81,7 @@ impl Explanation {
         } = forecast;
         Self {
             plan,
+            verdicts,
             trials,
             seconds,
             disk_bytes,
@@ -91,13 +93,17 @@ impl Explanation {
     }
 }
 
-/// What the fewest blocks that can decide will show on this machine.
+/// What the plan's blocks, or the fewest that can decide, will show on this machine.
 fn power(places: &Places, plan: &Plan, confirm: &ConfirmForecast) -> Result<Power, Failure> {
+    let blocks = match plan.verdicts {
+        Some(Verdicts::Blocks(blocks)) => blocks,
+        _ => confirm.blocks_needed,
+    };
     let environment = serde_json::to_value(capture_environment(Proc::new(), &places.data_dir()?));
     let environment = environment.map_err(|error| Failure::bug(error.to_string()))?;
     Ok(power_of_blocks(
         plan,
-        confirm.blocks_needed as usize,
+        blocks as usize,
         &environment,
         &Stored::newest(&places.store()),
     ))
@@ -112,6 +118,25 @@ fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 
 fn seconds(seconds: f64) -> String {
     format_duration_ns((seconds * 1e9) as u64)
+}
+
+/// How often cells run.
+fn how_often(forecast: &Forecast) -> String {
+    let trials = count(forecast.trials.unwrap_or(0), "trial");
+    match forecast.verdicts {
+        None => trials,
+        Some(Verdicts::Blocks(blocks)) => format!(
+            "verdicts from {blocks} blocks of {}, the base twice in each ({trials})",
+            count(forecast.cells.len() + 1, "trial")
+        ),
+        Some(Verdicts::Budget(budget)) => format!(
+            "verdicts by slices within {}: a step that reads is left at +-{:.1} %, one that \
+            writes at +-{:.1} %",
+            format_duration_ns(budget.time_ns),
+            100.0 * budget.reads,
+            100.0 * budget.writes
+        ),
+    }
 }
 
 /// Three digits of an estimate.
@@ -130,10 +155,13 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
         Some(free) => format!("{} free", format_bytes(free)),
         None => "free space unknown".to_owned(),
     };
+    let about = match forecast.trials {
+        Some(_) => format!(", about {}", seconds(forecast.seconds)),
+        None => String::new(),
+    };
     anstream::println!(
-        "{}, about {}; {} of disk needed with a fifth to spare, {free}",
-        count(forecast.trials, "trial"),
-        seconds(forecast.seconds),
+        "{}{about}; {} of disk needed with a fifth to spare, {free}",
+        how_often(forecast),
         format_bytes(forecast.disk_bytes),
     );
     // Cells that differ in their build alone have the same steps: the table is shown once.

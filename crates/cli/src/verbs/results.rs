@@ -3,7 +3,9 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use plimsoll_analysis::{Options, Stored, View, analyse_among, default_view, verdict_lines};
+use plimsoll_analysis::{
+    Options, Stored, View, analyse_among, brief_lines, default_view, verdict_lines,
+};
 use plimsoll_store::{CampaignDir, CampaignRecord, Change, check_seal};
 
 use crate::arguments::{Format, Places, Report, Selection, Show};
@@ -116,13 +118,18 @@ pub fn print_tables(campaign: &CampaignDir) -> Result<(), Failure> {
     ))
 }
 
-/// What a confirm campaign says, on standard output.
+/// What a campaign with verdicts says, on standard output: of a plan in brief.
 pub fn print_verdicts(campaign: &CampaignDir, is_json: bool) -> Result<(), Failure> {
     let view = default_view(campaign)?;
-    print(&if is_json {
-        format!("{:#}\n", plimsoll_report::confirm_json(&view))
-    } else {
-        verdict_lines(&view)
+    let is_plan = campaign
+        .header
+        .confirm
+        .as_ref()
+        .is_some_and(|of| of.of.is_none());
+    print(&match (is_json, is_plan) {
+        (true, _) => format!("{:#}\n", plimsoll_report::confirm_json(&view)),
+        (false, true) => brief_lines(&view),
+        (false, false) => verdict_lines(&view),
     })
 }
 

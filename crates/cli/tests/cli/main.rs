@@ -8,6 +8,7 @@ mod confirm;
 mod db_bench;
 mod external;
 mod faults;
+mod first_minutes;
 mod foreign;
 mod gate;
 mod import;

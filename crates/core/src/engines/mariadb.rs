@@ -22,6 +22,7 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
     config: ConfigFile {
         ending: "cnf",
         syntax: ConfigSyntax::OptionFile,
+        usual: "cz12a",
         ram_unit: None,
     },
     caches: &CACHES,

@@ -123,6 +123,8 @@ pub struct ConfigFile {
     /// The ending of its name, as the field names such files.
     pub ending: &'static str,
     pub syntax: ConfigSyntax,
+    /// The shipped config that a new plan begins with.
+    pub usual: &'static str,
     /// The unit that must follow `{ram*0.5}`, if the engine takes a bare number as something other
     /// than bytes.
     pub ram_unit: Option<&'static str>,

@@ -22,6 +22,7 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
     config: ConfigFile {
         ending: "conf",
         syntax: ConfigSyntax::Lines,
+        usual: "cx10b",
         ram_unit: Some("B"),
     },
     caches: &[Cache {

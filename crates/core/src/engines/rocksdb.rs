@@ -20,6 +20,7 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
     config: ConfigFile {
         ending: "options",
         syntax: ConfigSyntax::Groups,
+        usual: "lc_byrx_small",
         ram_unit: None,
     },
     caches: &[Cache {

@@ -22,6 +22,7 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
     config: ConfigFile {
         ending: "conf",
         syntax: ConfigSyntax::Lines,
+        usual: "wal_full",
         ram_unit: None,
     },
     caches: &[Cache {

@@ -44,6 +44,7 @@ pub(super) struct Document {
     pub report: Vec<Spanned<String>>,
     #[serde(default)]
     pub limits: Limits,
+    pub verdicts: Option<Spanned<super::verdicts::Written>>,
     /// `[sizes]`, `[shapes]` and `[step]` are read by the benchmark: see [`super::sizes::Own`].
     #[serde(default, rename = "sizes")]
     _sizes: IgnoredAny,

@@ -46,10 +46,10 @@ impl Source<'_> {
     ) -> Result<u64, PlanError> {
         match value {
             None => Ok(default_ns),
-            Some(value) if value.get_ref().0 >= SECOND_NS => Ok(value.get_ref().0),
+            Some(value) if value.get_ref().0 >= SECOND_NS / 10 => Ok(value.get_ref().0),
             Some(value) => Err(self.error(
                 Some(value.span()),
-                "the duration of a test or step must be at least 1s",
+                "the duration of a test or step must be at least 100ms",
             )),
         }
     }

@@ -15,6 +15,7 @@ mod server;
 mod sizes;
 mod step;
 mod sysbench;
+mod verdicts;
 mod words;
 mod work;
 mod workload;
@@ -41,6 +42,7 @@ pub use sysbench::{
     Sysbench, SysbenchPreset, SysbenchWork, Test, TestGroup, TestKind, TestName,
     VAIN_STATEMENTS_NOTE, published_position,
 };
+pub use verdicts::{Budget, FEWEST_BLOCKS, Verdicts};
 pub use work::{Family, Work};
 pub use workload::{Definition, PresetInfo, Workload, presets};
 
@@ -84,6 +86,9 @@ pub struct Plan {
     /// make the state that these need.
     #[serde(default)]
     pub report: Vec<String>,
+    /// How `run` comes to verdicts; without it each cell runs `blocks` times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdicts: Option<Verdicts>,
 }
 
 impl Plan {
@@ -249,6 +254,12 @@ impl Plan {
             [only] => only.clone(),
             _ => text.to_owned(),
         }
+    }
+
+    /// Whether the step of this name writes, in any cell.
+    pub fn is_writing(&self, step: &str) -> bool {
+        let mut steps = self.cells.iter().flat_map(|cell| cell.workload.steps());
+        steps.any(|known| known.name == step && known.is_writing())
     }
 
     /// The cell with this label.

@@ -54,6 +54,7 @@ impl Source<'_> {
         let verify = self.verify(document, &cells)?;
         self.check_partitions(&cells)?;
         let report = self.reported_steps(document, &cells[base].workload)?;
+        let verdicts = self.verdicts(document, &cells)?;
         Ok(Plan {
             name: name.clone(),
             description: document.description.clone(),
@@ -67,6 +68,7 @@ impl Source<'_> {
             idle_cpus: document.idle_cpus,
             limits: document.limits.all(),
             report,
+            verdicts,
         })
     }
 

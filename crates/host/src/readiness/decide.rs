@@ -243,7 +243,7 @@ pub(super) fn foreign_cpu(foreign: Answer<Foreign>) -> Check {
         (
             warn_if(foreign.cores > 0.02),
             finding,
-            "end them or wait: steps with more than a quarter of a core are suspect",
+            "end them or wait: steps in which they take more than an eighth of all CPUs are suspect",
         )
     })
 }

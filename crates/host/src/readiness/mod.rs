@@ -2,6 +2,7 @@
 
 mod decide;
 mod measure;
+mod remedies;
 
 use std::borrow::Borrow;
 use std::path::Path;
@@ -15,6 +16,8 @@ use crate::parse::{parse_pressure, parse_stat};
 use crate::space::free_bytes;
 use crate::sys::{Sys, is_virtual};
 use crate::{Answer, Proc};
+
+pub use remedies::{Remedy, remedy};
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -362,6 +362,7 @@ fn header(id: &str, unit: &Unit, imported: &Imported) -> CampaignHeader {
             idle_cpus: None,
             limits: Limits::default(),
             report: Vec::new(),
+            verdicts: None,
         },
         cells: Vec::new(),
         schedule: Vec::new(),

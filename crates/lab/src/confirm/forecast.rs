@@ -6,9 +6,7 @@ use plimsoll_core::plan::Cell;
 use plimsoll_core::plan::{divide, in_turns, results};
 use serde::Serialize;
 
-use super::request::{
-    BUDGET_NS, CellWithSettings, LOADS, LOADS_IN_BUDGET, blocks_to_decide, slices_bytes,
-};
+use super::request::{BUDGET_NS, CellWithSettings, LOADS, blocks_to_decide, slices_bytes};
 use crate::campaign::state_size;
 use crate::forecast::cell::CellForecast;
 
@@ -102,8 +100,9 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
     let bytes = slices_bytes(&candidates, &divide(workload, in_slices).ok()?, in_slices);
     let slices = SlicesForecast {
         seconds: BUDGET_NS as f64 / 1e9,
-        // All candidates have a copy of a state at once.
-        disk_bytes: (state * u64::from(LOADS_IN_BUDGET) + copies) * 6 / 5,
+        // All candidates have a copy of a state at once. Where the disk has room there are more
+        // loads.
+        disk_bytes: (state * u64::from(LOADS) + copies) * 6 / 5,
         left_out: all
             .iter()
             .filter(|step| !in_slices.contains(step))

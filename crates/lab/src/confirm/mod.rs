@@ -16,7 +16,8 @@ pub use forecast::{ConfirmForecast, SlicesForecast};
 pub use gating::UntilGated;
 pub(crate) use profiles::run_profiles;
 pub use request::{
-    ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice, create_confirm,
+    ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice, as_survey,
+    create_confirm,
 };
 pub(crate) use slices::run_starts;
 pub(crate) use stop_rule::PlannedLooks;

@@ -5,11 +5,13 @@ use plimsoll_store::CampaignDir;
 
 use crate::error::LabError;
 
-/// The steps of a survey that are unusual, of these cells or of all.
+/// The steps of a campaign that are unusual, or open where it has verdicts, of these cells or of
+/// all.
 ///
 /// # Errors
 /// When the campaign cannot be read.
 pub fn unusual_steps(survey: &CampaignDir, cells: &[String]) -> Result<Unusual, LabError> {
     let view = default_view(survey)?;
-    Ok(unusual(&view, &survey.header.plan, cells))
+    let has_verdicts = survey.header.confirm.is_some();
+    Ok(unusual(&view, &survey.header.plan, cells, has_verdicts))
 }

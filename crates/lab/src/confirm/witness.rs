@@ -14,8 +14,11 @@ use crate::error::LabError;
 /// A canary so many median absolute deviations worse than the campaign's median.
 const CANARY_MADS: f64 = 3.0;
 /// Canaries scatter: what is within this share of the median is not a disturbance, however quiet
-/// the others were.
-const CANARY_SHARE: f64 = 0.05;
+/// the others were. A loop that only counts is steady, memory is less so; a disk that is shared
+/// answers half as fast for a while, and steps that wait for it have that in their spread.
+const INTEGER_SHARE: f64 = 0.05;
+const MEMORY_SHARE: f64 = 0.15;
+const SYNC_SHARE: f64 = 1.0;
 /// Fewer canaries say nothing about what is usual.
 const FEWEST_CANARIES: usize = 5;
 
@@ -73,10 +76,11 @@ impl Witness {
         let of = |value: fn(&Canary) -> Option<f64>| -> Vec<f64> {
             self.canaries.iter().filter_map(value).collect()
         };
-        let is_slow = |past: Vec<f64>, slowness: f64| {
+        let is_slow = |past: Vec<f64>, slowness: f64, share: f64| {
             is_outlier(
                 past.into_iter().map(|value| value.recip()).collect(),
                 slowness,
+                share,
             )
         };
         let tests = [
@@ -85,6 +89,7 @@ impl Witness {
                 is_slow(
                     of(|canary| Some(canary.integer_per_us)),
                     canary.integer_per_us.recip(),
+                    INTEGER_SHARE,
                 ),
             ),
             (
@@ -92,13 +97,14 @@ impl Witness {
                 is_slow(
                     of(|canary| Some(canary.memory_bytes_per_s)),
                     canary.memory_bytes_per_s.recip(),
+                    MEMORY_SHARE,
                 ),
             ),
             (
                 "fdatasync",
                 canary
                     .sync_ns
-                    .and_then(|ns| is_outlier(of(|canary| canary.sync_ns), ns)),
+                    .and_then(|ns| is_outlier(of(|canary| canary.sync_ns), ns, SYNC_SHARE)),
             ),
         ];
         let slow: Vec<String> = tests
@@ -122,13 +128,13 @@ fn canary<'a>(mut events: impl Iterator<Item = &'a Event>) -> Option<Canary> {
 }
 
 /// By which share a time is above the median of the past ones, when it is far above.
-fn is_outlier(mut past: Vec<f64>, time: f64) -> Option<f64> {
+fn is_outlier(mut past: Vec<f64>, time: f64, share: f64) -> Option<f64> {
     if past.len() < FEWEST_CANARIES {
         return None;
     }
     let median = median(&mut past);
     let mad = median_of_distances(&past, median);
-    (time - median > (CANARY_MADS * mad).max(CANARY_SHARE * median)).then(|| time / median - 1.0)
+    (time - median > (CANARY_MADS * mad).max(share * median)).then(|| time / median - 1.0)
 }
 
 fn median(values: &mut [f64]) -> f64 {
@@ -151,7 +157,7 @@ fn disturbance(host: &Readings, limits: &Limits) -> Option<String> {
     let total = host.value(HostReading::CpuTotal)?;
     let stolen = host.value(HostReading::CpuSteal)?;
     let steal = stolen / total.max(1e-9);
-    if steal > limits.steal {
+    if limits.is_stolen(steal, total) {
         return Some(format!(
             "other guests took {:.1} % of all CPU time (steal), more than {} %",
             steal * 100.0,
@@ -163,7 +169,8 @@ fn disturbance(host: &Readings, limits: &Limits) -> Option<String> {
     let ours = host.cpu().ok()?.total();
     let foreign = (busy - ours) / seconds.max(1e-9);
     let limit = limits.foreign_cores;
-    (foreign > limit).then(|| format!("other processes used {foreign:.2} cores, more than {limit}"))
+    let is_foreign = limits.is_foreign(foreign, seconds);
+    is_foreign.then(|| format!("other processes used {foreign:.2} cores, more than {limit}"))
 }
 
 #[cfg(test)]

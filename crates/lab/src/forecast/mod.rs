@@ -5,7 +5,8 @@ mod measured_rates;
 
 use std::path::Path;
 
-use plimsoll_core::plan::Plan;
+use plimsoll_core::plan::{Plan, Verdicts};
+use plimsoll_core::units::NS_PER_S;
 use plimsoll_store::Store;
 use serde::Serialize;
 
@@ -23,9 +24,11 @@ use crate::error::LabError;
 pub struct Forecast {
     /// The plan's name.
     pub plan: String,
-    /// Cells x blocks.
-    pub trials: usize,
-    /// All trials, one after the other.
+    /// How `run` comes to verdicts; none for one run of each cell, or `blocks` of them.
+    pub verdicts: Option<Verdicts>,
+    /// Cells x blocks; with verdicts the base counts twice. None in a budget.
+    pub trials: Option<usize>,
+    /// All trials, one after the other; at most the budget.
     pub seconds: f64,
     /// Free space needed in the data folder, margin included.
     pub disk_bytes: u64,
@@ -64,20 +67,36 @@ pub fn forecast(
             settings: &header.settings,
         })
         .collect();
+    let confirm = if can_confirm {
+        forecast_confirm(&of_cells, plan.base)
+    } else {
+        None
+    };
+    let of_trial = cells.iter().map(|cell| cell.disk_bytes * 6 / 5).max();
+    let of_slices = confirm.as_ref().and_then(|confirm| confirm.slices.as_ref());
+    let disk_bytes = match (plan.verdicts, of_slices) {
+        (Some(Verdicts::Budget(_)), Some(slices)) => slices.disk_bytes,
+        _ => of_trial.unwrap_or(0),
+    };
+    let once: f64 = cells.iter().map(|cell| cell.seconds).sum();
+    let (trials, seconds) = match plan.verdicts {
+        None => (
+            Some(cells.len() * plan.blocks as usize),
+            once * f64::from(plan.blocks),
+        ),
+        Some(Verdicts::Blocks(blocks)) => (
+            Some((cells.len() + 1) * blocks as usize),
+            (once + cells[plan.base].seconds) * f64::from(blocks),
+        ),
+        Some(Verdicts::Budget(budget)) => (None, budget.time_ns as f64 / NS_PER_S),
+    };
     Ok(Forecast {
-        confirm: if can_confirm {
-            forecast_confirm(&of_cells, plan.base)
-        } else {
-            None
-        },
+        confirm,
         plan: plan.name.clone(),
-        trials: plan.cells.len() * plan.blocks as usize,
-        seconds: cells.iter().map(|cell| cell.seconds).sum::<f64>() * f64::from(plan.blocks),
-        disk_bytes: cells
-            .iter()
-            .map(|cell| cell.disk_bytes * 6 / 5)
-            .max()
-            .unwrap_or(0),
+        verdicts: plan.verdicts,
+        trials,
+        seconds,
+        disk_bytes,
         free_bytes: plimsoll_host::free_bytes(data_dir).ok(),
         cells,
     })

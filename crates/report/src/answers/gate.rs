@@ -78,6 +78,7 @@ fn rows(gate: &Gate) -> Vec<String> {
         if row.max_regression != gate.max_regression {
             words.push(format!("at most {}", gate.metric.loss(row.max_regression)));
         }
+        words.extend(row.accepted.iter().map(|why| format!("accepted: {why}")));
         words.push(row.reason.clone());
         words.join("  ").trim_end().to_owned()
     };
@@ -99,6 +100,7 @@ fn row_json(row: &GateRow) -> Value {
         "starts": row.estimate.map(|estimate| estimate.starts),
         "floor_percent": row.floor_percent,
         "seconds": row.seconds,
+        "accepted": row.accepted,
         "reason": (!row.reason.is_empty()).then_some(&row.reason),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plimsoll_core::plan::Step;
+use plimsoll_core::plan::{Budget, Step};
 use serde::{Deserialize, Serialize};
 
 /// The member `confirm` of `campaign.json`.
@@ -63,18 +63,6 @@ pub struct Confirm {
     /// The search that this campaign is one probe of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bisection: Option<BisectionProbe>,
-}
-
-/// When a campaign of slices has measured enough: a step leaves when its throughputs are known well
-/// enough, and no start begins that would end behind the time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Budget {
-    /// From the campaign's beginning to its end, the making of data included.
-    pub time_ns: u64,
-    /// The half-width of 95 % intervals that is enough for a step that reads, as a share.
-    pub reads: f64,
-    /// The same for a step that writes.
-    pub writes: f64,
 }
 
 /// What a campaign measures for a bisection. All campaigns of a search together are its state.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::plan::Plan;
+use plimsoll_core::plan::{Budget, Plan};
 use plimsoll_core::schedule::ScheduledTrial;
 use serde::{Deserialize, Serialize};
 
-use crate::campaign::confirm::{Budget, Confirm};
+use crate::campaign::confirm::Confirm;
 
 /// The version of the folder format. A reader refuses a newer one.
 pub const FORMAT: u32 = 2;

@@ -97,6 +97,7 @@ pub(super) fn row(
         base: asked.base.to_owned(),
         step: asked.step.clone(),
         max_regression: asked.threshold,
+        accepted: asked.accepted.clone(),
         answer,
         estimate: asked.finding.and_then(|finding| finding.estimate),
         p: decidable.map(|_| p),

@@ -4,7 +4,7 @@ use itertools::Itertools;
 use plimsoll_store::CampaignRecord;
 
 use super::floor::Width;
-use super::request::{GateMetric, GateRequest};
+use super::request::{GateMetric, GateRequest, KnownSteps};
 use crate::cells::campaigns::base_label;
 use crate::cells::selection::{Candidate, find};
 use crate::stored::Stored;
@@ -19,6 +19,8 @@ pub(super) struct Asked<'v> {
     pub step: String,
     /// The threshold as a share.
     pub threshold: f64,
+    /// Why it is as large as it is, if somebody accepts the loss.
+    pub accepted: Option<String>,
     pub metric: GateMetric,
     /// `None` where the metric has no number there.
     pub finding: Option<&'v Finding>,
@@ -113,14 +115,19 @@ impl Among {
             return Ok(Vec::new());
         }
         let plan = &campaign.header.plan;
-        let steps = request.steps_of(&known, &|text| plan.step_name(text))?;
+        let steps = request.steps_of(&KnownSteps {
+            names: &known,
+            full_name: &|text| plan.step_name(text),
+            is_writing: &|step| plan.is_writing(step),
+        })?;
         if steps.is_empty() {
             return Err(AnalysisError::NoStepLeft);
         }
         let mut all = Vec::new();
         for (view, cell) in &self.cells {
             let (view, cell) = (&self.views[*view], *cell);
-            for (step, threshold) in &steps {
+            for judged in &steps {
+                let step = &judged.step;
                 let of_step = |finding: &&Finding| finding.cell == cell && finding.step == *step;
                 let found = || view.findings.all.iter().filter(of_step);
                 let finding = found().find(|finding| request.metric.is_of(finding));
@@ -128,7 +135,8 @@ impl Among {
                     candidate: &view.cells[cell].label,
                     base: &view.cells[base_of(view, cell)].label,
                     step: step.clone(),
-                    threshold: *threshold,
+                    threshold: judged.max_regression,
+                    accepted: judged.accepted.clone(),
                     metric: request.metric,
                     finding,
                     throughput: found().find(|finding| finding.role == Role::Throughput),

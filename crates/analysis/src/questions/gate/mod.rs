@@ -24,7 +24,7 @@ use crate::stored::Stored;
 use crate::verdicts::{Basis, Estimate, control_line, percent};
 
 pub use self::floor::AaHistory;
-pub use self::request::{GateMetric, GateRequest, StepThreshold};
+pub use self::request::{Accepted, GateMetric, GateRequest, Judged, KnownSteps, StepThreshold};
 
 /// What a gate says of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +65,8 @@ pub struct GateRow {
     pub step: String,
     /// The step's threshold as a share.
     pub max_regression: f64,
+    /// Why it is as large as it is, if somebody accepts the loss.
+    pub accepted: Option<String>,
     /// What the gate says.
     pub answer: Answer,
     /// The metric / that of the base.

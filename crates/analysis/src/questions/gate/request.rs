@@ -21,7 +21,9 @@ pub struct GateRequest {
     pub max_regression: f64,
     /// What it may lose in some steps instead; the last that fits counts.
     pub thresholds: Vec<StepThreshold>,
-    /// Names of steps with `*`, `?` and `[abc]`; empty means all.
+    /// Losses that somebody accepts, with the reason; they count after the thresholds.
+    pub accepted: Vec<Accepted>,
+    /// Names of steps with `*`, `?` and `[abc]`, or `reads` or `writes`; empty means all.
     pub steps: Vec<String>,
     /// Steps that are left out, in the same way.
     pub exclude: Vec<String>,
@@ -39,6 +41,7 @@ impl GateRequest {
             candidates: candidates.iter().map(|name| (*name).to_owned()).collect(),
             max_regression,
             thresholds: Vec::new(),
+            accepted: Vec::new(),
             steps: Vec::new(),
             exclude: Vec::new(),
             metric: GateMetric::THROUGHPUT,
@@ -46,68 +49,152 @@ impl GateRequest {
         }
     }
 
-    /// The steps of `known` that are judged, each with its threshold. `full_name` is the name of a
-    /// step that a user may write shorter.
+    /// The steps of `known` that are judged, each with what it may lose.
     ///
     /// # Errors
     /// When a pattern is none, or fits no step.
-    pub fn steps_of(
-        &self,
-        known: &[String],
-        full_name: &dyn Fn(&str) -> String,
-    ) -> Result<Vec<(String, f64)>, AnalysisError> {
-        let fitting = |patterns: &[String]| Patterns::new(patterns, known, full_name);
+    pub fn steps_of(&self, known: &KnownSteps<'_>) -> Result<Vec<Judged>, AnalysisError> {
+        let fitting = |patterns: &[String]| Patterns::new(patterns, known);
         let (wanted, excluded) = (fitting(&self.steps)?, fitting(&self.exclude)?);
         let thresholds: Vec<(Patterns, f64)> = self
             .thresholds
             .iter()
             .map(|of| Ok((fitting(std::slice::from_ref(&of.steps))?, of.max_regression)))
             .collect::<Result<_, AnalysisError>>()?;
-        let threshold = |step: &str| {
+        // What is accepted stays in a file when its step has left the plan.
+        let accepted: Vec<(Patterns, &Accepted)> = self
+            .accepted
+            .iter()
+            .filter_map(|of| Some((fitting(std::slice::from_ref(&of.steps)).ok()?, of)))
+            .collect();
+        let judged = |step: &String| {
             let own = thresholds.iter().rfind(|(steps, _)| steps.fit(step));
-            own.map_or(self.max_regression, |(_, threshold)| *threshold)
+            let max_regression = own.map_or(self.max_regression, |(_, threshold)| *threshold);
+            let accepted = accepted.iter().rfind(|(steps, _)| steps.fit(step));
+            let accepted = accepted.map(|(_, accepted)| *accepted);
+            let accepted = accepted.filter(|of| of.max_regression > max_regression);
+            Judged {
+                step: step.clone(),
+                max_regression: accepted.map_or(max_regression, |of| of.max_regression),
+                accepted: accepted.map(|of| of.reason.clone()),
+            }
         };
         Ok(known
+            .names
             .iter()
             .filter(|step| self.steps.is_empty() || wanted.fit(step))
             .filter(|step| !excluded.fit(step))
-            .map(|step| (step.clone(), threshold(step)))
+            .map(judged)
             .collect())
     }
 }
 
-/// Names of steps with wildcards.
-struct Patterns(Vec<Pattern>);
+/// The steps that there are.
+pub struct KnownSteps<'k> {
+    pub names: &'k [String],
+    /// The name of a step that a user may write shorter.
+    pub full_name: &'k dyn Fn(&str) -> String,
+    /// Whether the step of this name writes.
+    pub is_writing: &'k dyn Fn(&str) -> bool,
+}
 
-impl Patterns {
-    fn new(
-        texts: &[String],
-        known: &[String],
-        full_name: &dyn Fn(&str) -> String,
-    ) -> Result<Self, AnalysisError> {
-        let pattern = |text: &String| {
-            let name = full_name(text);
+/// A step that a gate judges.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    pub step: String,
+    /// What it may lose, as a share.
+    pub max_regression: f64,
+    /// Why that is more than the threshold.
+    pub accepted: Option<String>,
+}
+
+/// Names of steps, with wildcards or by what they do.
+struct Patterns<'k> {
+    all: Vec<Fits>,
+    known: &'k KnownSteps<'k>,
+}
+
+enum Fits {
+    Named(Pattern),
+    Reads,
+    Writes,
+}
+
+impl<'k> Patterns<'k> {
+    fn new(texts: &[String], known: &'k KnownSteps<'k>) -> Result<Self, AnalysisError> {
+        let fits = |text: &String| {
+            let name = (known.full_name)(text);
             let pattern = Pattern::new(&name).map_err(|error| AnalysisError::StepPattern {
                 pattern: text.clone(),
                 reason: error.msg.to_owned(),
             })?;
-            match known.iter().any(|step| pattern.matches(step)) {
-                true => Ok(pattern),
-                false => {
-                    let known = known.iter().map(String::as_str);
+            let is_there = known.names.iter().any(|step| pattern.matches(step));
+            match text.as_str() {
+                _ if is_there => Ok(Fits::Named(pattern)),
+                "reads" => Ok(Fits::Reads),
+                "writes" => Ok(Fits::Writes),
+                _ => {
+                    let known = known.names.iter().map(String::as_str);
                     Err(AnalysisError::unknown_step(text, known))
                 }
             }
         };
-        texts
-            .iter()
-            .map(pattern)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        Ok(Self {
+            all: texts.iter().map(fits).collect::<Result<_, _>>()?,
+            known,
+        })
     }
 
     fn fit(&self, step: &str) -> bool {
-        self.0.iter().any(|pattern| pattern.matches(step))
+        let is_writing = || (self.known.is_writing)(step);
+        self.all.iter().any(|fits| match fits {
+            Fits::Named(pattern) => pattern.matches(step),
+            Fits::Reads => !is_writing(),
+            Fits::Writes => is_writing(),
+        })
+    }
+}
+
+/// A loss that somebody accepts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accepted {
+    /// A name of steps with wildcards, `reads` or `writes`.
+    pub steps: String,
+    /// Up to what share.
+    pub max_regression: f64,
+    pub reason: String,
+}
+
+impl Accepted {
+    /// Reads a file of them: `STEPS SHARE REASON` on each line, as in `update-* 8% a new checksum`;
+    /// lines that begin with `#` are for people.
+    ///
+    /// # Errors
+    /// A sentence with the line's number.
+    pub fn read(text: &str) -> Result<Vec<Self>, String> {
+        let line = |(number, line): (usize, &str)| {
+            let mut words = line.split_whitespace();
+            let (steps, share) = (words.next()?, words.next());
+            let reason = words.join(" ");
+            let percent = share.and_then(|share| share.strip_suffix('%')?.parse::<f64>().ok());
+            let is_share = |percent: &f64| *percent > 0.0 && *percent < 100.0;
+            Some(match percent.filter(is_share) {
+                Some(percent) if !reason.is_empty() => Ok(Self {
+                    steps: steps.to_owned(),
+                    max_regression: percent / 100.0,
+                    reason,
+                }),
+                _ => Err(format!(
+                    "line {number}: write steps, what they may lose and why, as in \
+                    `update-* 8% a new checksum`"
+                )),
+            })
+        };
+        (1..)
+            .zip(text.lines().map(str::trim))
+            .filter(|(_, line)| !line.starts_with('#'))
+            .filter_map(line)
+            .collect()
     }
 }
 
@@ -230,6 +317,15 @@ mod tests {
     use super::*;
 
     fn chosen(steps: &[&str], exclude: &[&str], thresholds: &[(&str, f64)]) -> String {
+        with_accepted(steps, exclude, thresholds, "")
+    }
+
+    fn with_accepted(
+        steps: &[&str],
+        exclude: &[&str],
+        thresholds: &[(&str, f64)],
+        accepted: &str,
+    ) -> String {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let request = GateRequest {
             steps: owned(steps),
@@ -241,17 +337,31 @@ mod tests {
                     max_regression: *max_regression,
                 })
                 .collect(),
+            accepted: Accepted::read(accepted).unwrap(),
             ..GateRequest::new(&["c"], 0.05)
         };
-        let known = ["point-query", "update-index", "update-nonindex", "scan.t24"];
+        let names = ["point-query", "update-index", "update-nonindex", "scan.t24"];
         let full_name = |text: &str| match text {
             "scan" => "scan.t24".to_owned(),
             text => text.to_owned(),
         };
-        match request.steps_of(&known.map(str::to_owned), &full_name) {
+        let known = KnownSteps {
+            names: &names.map(str::to_owned),
+            full_name: &full_name,
+            is_writing: &|step| step.starts_with("update"),
+        };
+        match request.steps_of(&known) {
             Ok(steps) => steps
                 .iter()
-                .map(|(step, share)| format!("{step} {share}"))
+                .map(|of| {
+                    let why = of.accepted.as_ref().map(|why| format!(" ({why})"));
+                    format!(
+                        "{} {}{}",
+                        of.step,
+                        of.max_regression,
+                        why.unwrap_or_default()
+                    )
+                })
                 .join(", "),
             Err(error) => error.to_string(),
         }
@@ -262,7 +372,14 @@ mod tests {
         let all = "point-query 0.05, update-index 0.05, update-nonindex 0.05, scan.t24 0.05";
         type Texts = &'static [&'static str];
         type Own = &'static [(&'static str, f64)];
-        let cases: [(Texts, Texts, Own, &str); 7] = [
+        let cases: [(Texts, Texts, Own, &str); 9] = [
+            (&["reads"], &[], &[], "point-query 0.05, scan.t24 0.05"),
+            (
+                &[],
+                &["reads"],
+                &[("writes", 0.08), ("*-index", 0.1)],
+                "update-index 0.1, update-nonindex 0.08",
+            ),
             (&[], &[], &[], all),
             (&["point*"], &[], &[], "point-query 0.05"),
             (&["scan"], &[], &[], "scan.t24 0.05"),
@@ -284,6 +401,25 @@ mod tests {
         for (steps, exclude, thresholds, expected) in cases {
             let found = chosen(steps, exclude, thresholds);
             assert!(found.starts_with(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn an_accepted_loss_widens_the_threshold_and_has_a_reason() {
+        let file =
+            "# checked in June\n\nupdate-* 8% a new checksum\npoint-query 2% narrower\nold 9% gone";
+        assert_eq!(
+            with_accepted(&["*que*", "update-index"], &[], &[], file),
+            "point-query 0.05, update-index 0.08 (a new checksum)"
+        );
+        for bad in [
+            "update-*",
+            "update-* 8%",
+            "update-* 8 why",
+            "update-* 0% why",
+        ] {
+            let error = Accepted::read(&format!("\n{bad}")).unwrap_err();
+            assert!(error.starts_with("line 2: "), "{error}");
         }
     }
 

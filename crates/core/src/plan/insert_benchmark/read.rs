@@ -52,6 +52,9 @@ impl Benchmark for InsertBenchmark {
     const STEP: &'static str = "a step of the Insert Benchmark";
 }
 
+/// A step that is shorter is little but its beginning and its end.
+const SHORTEST_NS: u64 = SECOND_NS / 10;
+
 impl Source<'_> {
     pub(in crate::plan) fn insert_benchmark(
         &self,
@@ -168,8 +171,11 @@ impl Source<'_> {
 
     fn step_duration(&self, value: &Spanned<Duration>) -> Result<u64, PlanError> {
         match value.get_ref().0 {
-            ns if ns >= SECOND_NS => Ok(ns),
-            _ => Err(self.error(Some(value.span()), "a step's duration must be at least 1s")),
+            ns if ns >= SHORTEST_NS => Ok(ns),
+            _ => Err(self.error(
+                Some(value.span()),
+                "a step's duration must be at least 100ms",
+            )),
         }
     }
 
@@ -302,8 +308,8 @@ fn rows_per_partition(steps: &[Step], count: u32, tables: TablePlacement) -> u64
         }
         Work::InsertBenchmark(InsertWork::CreateIndexes { rows }) => rows,
         Work::InsertBenchmark(InsertWork::ReadWrite { rate, .. }) => {
-            let seconds = step.duration_ns().unwrap_or(0) / SECOND_NS;
-            rate * seconds * u64::from(step.clients)
+            let ns = step.duration_ns().unwrap_or(0);
+            (rate * ns / SECOND_NS) * u64::from(step.clients)
         }
         _ => 0,
     };

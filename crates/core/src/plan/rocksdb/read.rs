@@ -422,7 +422,7 @@ mod tests {
             ),
             (
                 "[sizes]\nduration = \"10ms\"",
-                "t.toml:6:12: the duration of a test or step must be at least 1s",
+                "t.toml:6:12: the duration of a test or step must be at least 100ms",
             ),
             (
                 "[sizes]\nbackground_rate = \"0MiB\"",

@@ -666,7 +666,7 @@ mod tests {
             ),
             (
                 "[sizes]\nduration = \"10ms\"",
-                "the duration of a test or step must be at least 1s",
+                "the duration of a test or step must be at least 100ms",
             ),
             (
                 "[sizes]\nwrite_rows = 5",

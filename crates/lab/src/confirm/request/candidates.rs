@@ -6,6 +6,27 @@ use plimsoll_store::header::{CampaignHeader, CellHeader};
 use crate::error::LabError;
 use crate::trial_process::CONTROL;
 
+/// A campaign that ran a plan with verdicts as one that can be confirmed: without the base's second
+/// instance, and with the steps that made the data. A survey stays as it is.
+pub fn as_survey(header: &CampaignHeader) -> CampaignHeader {
+    let mut survey = header.clone();
+    let Some(confirm) = survey.confirm.take() else {
+        return survey;
+    };
+    for (index, cell) in survey.plan.cells.iter_mut().enumerate() {
+        let before = confirm.before.get(index).into_iter().flatten();
+        let steps = before.chain(cell.workload.steps()).cloned().collect();
+        cell.workload = cell.workload.with_steps(steps);
+    }
+    survey
+        .plan
+        .cells
+        .retain(|cell| cell.label != confirm.control);
+    survey.cells.retain(|cell| cell.label != confirm.control);
+    survey.plan.blocks = 1;
+    survey
+}
+
 pub(super) struct Candidates {
     /// The control is the last.
     pub cells: Vec<Cell>,

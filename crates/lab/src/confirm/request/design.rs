@@ -111,8 +111,11 @@ fn divisions(cells: &[Cell], steps: &[String]) -> Result<Vec<Division>, LabError
             .map(|steps| steps.iter().map(|step| step.name.clone()).collect())
             .to_vec()
     };
+    // Where each trial makes all of its data, cells may differ in their sizes.
+    let has_states = divisions.iter().any(|division| !division.before.is_empty());
     let differs = |(cell, division): (&Cell, &Division)| {
-        names(division) != names(&divisions[0]) || cell.workload != cells[0].workload
+        names(division) != names(&divisions[0])
+            || (has_states && cell.workload != cells[0].workload)
     };
     match cells.iter().zip(&divisions).position(differs) {
         None => Ok(divisions),

@@ -9,14 +9,13 @@ use std::path::Path;
 
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::Division;
-use plimsoll_core::plan::{Cell, Plan, Verify};
+use plimsoll_core::plan::{Budget, Cell, FEWEST_BLOCKS, Plan, Verify};
 use plimsoll_core::schedule::schedule_with_control;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_store::header::{CampaignHeader, FORMAT};
-use plimsoll_store::{
-    BisectionProbe, Budget, CampaignDir, Confirm, Design, Placement, Store, utc_now,
-};
+use plimsoll_store::{BisectionProbe, CampaignDir, Confirm, Design, Placement, Store, utc_now};
 
+pub use self::candidates::as_survey;
 use self::candidates::{Candidates, candidates};
 pub(super) use self::design::{CellWithSettings, slices_bytes};
 use self::design::{Measured, measured};
@@ -45,9 +44,6 @@ const ROUNDS_OF_START: u64 = 16;
 /// A step of a block that ends by time is no longer than this.
 const BLOCKS_TIME_NS: u64 = 60 * SECOND_NS;
 pub(super) const STARTS: u32 = 5;
-/// With n pairs no two-sided signed-rank test gives less than 2 / 2^n; with fewer than six that is
-/// above 0.05.
-const FEWEST_BLOCKS: u32 = 6;
 /// Enough for a campaign of a dozen questions (spec of the method: n >= log2(40 F)).
 const BLOCKS: u32 = 12;
 /// The equivalence margin.
@@ -280,13 +276,14 @@ fn plan(
     confirm: &Confirm,
 ) -> Plan {
     let of = &request.survey.plan;
-    let kind = if request.bisection.is_some() {
-        "bisect"
-    } else {
-        "confirm"
+    let name = match (&request.bisection, request.survey.id.as_str()) {
+        (Some(_), _) => format!("{}-bisect", of.name),
+        // The plan itself ran.
+        (None, "") => of.name.clone(),
+        (None, _) => format!("{}-confirm", of.name),
     };
     Plan {
-        name: format!("{}-{kind}", of.name),
+        name,
         comparable: false,
         cells: candidates
             .cells
@@ -303,6 +300,7 @@ fn plan(
             of.verify
         },
         report: Vec::new(),
+        verdicts: None,
         ..of.clone()
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use plimsoll_analysis::{STARTS_TO_LEAVE, StepProgress, progress};
-use plimsoll_core::plan::{Family, Step, Workload};
+use plimsoll_core::plan::{Budget, Family, Step, Workload};
 use plimsoll_core::units::format_duration_ns;
-use plimsoll_store::{Budget, CampaignDir};
+use plimsoll_store::CampaignDir;
 
 use crate::confirm::stop_rule::Seen;
 

@@ -5,7 +5,7 @@ use plimsoll_analysis::metrics::rocksdb::WRITES_PER_S;
 use plimsoll_analysis::metrics::{Direction, INDEX_S, IPS, Metric, MetricSet, QPS};
 use plimsoll_analysis::view::{Status, StepView, View};
 
-use super::{WIDTH, px, short};
+use super::{WIDTH, px};
 use crate::html::numbers::decimal;
 
 /// Throughput bars of a step; in read-write steps also the background rate with its target.
@@ -26,8 +26,12 @@ pub(crate) fn bars(view: &View, step: &StepView) -> Markup {
 
 fn bar_panel(view: &View, step: &StepView, metric: &Metric, unit: &str) -> Markup {
     const ROW: f64 = 24.0;
-    const LABEL: f64 = 168.0;
     const VALUE: f64 = 128.0;
+    /// The mean width of a letter.
+    const LETTER: f64 = 6.3;
+    let longest = view.cells.iter().map(|cell| cell.label.chars().count());
+    let label_width = 16.0 + LETTER * longest.max().unwrap_or(0) as f64;
+    let width = WIDTH.max(label_width + VALUE + 200.0);
     let is_background = [IPS, WRITES_PER_S].contains(&metric) && step.rate.name == QPS.name;
     let targets = step
         .outcomes
@@ -41,7 +45,7 @@ fn bar_panel(view: &View, step: &StepView, metric: &Metric, unit: &str) -> Marku
         .chain(targets)
         .fold(0.0, f64::max)
         .max(f64::MIN_POSITIVE);
-    let length = |value: f64| (value / most * (WIDTH - LABEL - VALUE)).max(1.0);
+    let length = |value: f64| (value / most * (width - label_width - VALUE)).max(1.0);
     let height = ROW * view.cells.len() as f64 + 4.0;
     let (decimals, better) = match metric.direction {
         Direction::Lower => (metric.decimals, "shorter is better"),
@@ -57,27 +61,25 @@ fn bar_panel(view: &View, step: &StepView, metric: &Metric, unit: &str) -> Marku
                     " – " strong { (better) }
                 }
             }
-            svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img"
+            svg viewBox={ "0 0 " (px(width)) " " (height) } role="img"
                 aria-label={ (step.name) " " (unit) } {
                 @for (i, (cell, outcome)) in view.cells.iter().zip(&step.outcomes).enumerate() {
                     @let y = ROW * i as f64 + 4.0;
-                    text x=(LABEL - 8.0) y=(y + 13.0) text-anchor="end" {
-                        title { (cell.label) } (short(&cell.label, 24))
-                    }
+                    text x=(px(label_width - 8.0)) y=(y + 13.0) text-anchor="end" { (cell.label) }
                     @match outcome.number(metric) {
                         Some(value) => {
                             @let is_missed = outcome.status == Status::SlaMissed;
-                            rect x=(LABEL) y=(y) width=(px(length(value))) height=(ROW - 7.0)
+                            rect x=(px(label_width)) y=(y) width=(px(length(value))) height=(ROW - 7.0)
                                 class={ "fill k" (i % 8) } {
                                 title { (cell.label) ": " (decimal(value, 1)) " " (unit) }
                             }
                             @if is_missed {
-                                rect x=(LABEL) y=(y) width=(px(length(value))) height=(ROW - 7.0)
+                                rect x=(px(label_width)) y=(y) width=(px(length(value))) height=(ROW - 7.0)
                                     fill="url(#hatch)" {}
                             }
                             @let target = outcome.target_per_s.filter(|_| is_background);
                             @let end = target.map_or(0.0, length).max(length(value));
-                            text x=(px(LABEL + end + 6.0)) y=(y + 13.0) {
+                            text x=(px(label_width + end + 6.0)) y=(y + 13.0) {
                                 (decimal(value, decimals))
                                 @if is_missed { " SLA missed" }
                                 @if outcome.status == Status::Suspect { " suspect" }
@@ -85,11 +87,11 @@ fn bar_panel(view: &View, step: &StepView, metric: &Metric, unit: &str) -> Marku
                         }
                         None => {
                             @let status = outcome.status.name().replace('_', " ");
-                            text.quiet x=(LABEL) y=(y + 13.0) { (status) }
+                            text.quiet x=(px(label_width)) y=(y + 13.0) { (status) }
                         }
                     }
                     @if let Some(target) = outcome.target_per_s.filter(|_| is_background) {
-                        @let x = px(LABEL + length(target));
+                        @let x = px(label_width + length(target));
                         line.mark x1=(x) x2=(x) y1=(y - 2.0) y2=(y + ROW - 5.0) {}
                     }
                 }

@@ -3,37 +3,111 @@
 use maud::{Markup, html};
 use plimsoll_analysis::view::{ClassicCell, TestSection, View};
 
-use super::{WIDTH, px};
+use super::{dot, dot_key, px};
+use crate::html::numbers::compact;
 use crate::html::tables::dagger;
 
-/// A section's relative throughput: a bar per test and cell, from the base's line.
+const WIDTH: f64 = 760.0;
+const ROW: f64 = 10.0;
+const LABEL: f64 = 190.0;
+const RIGHT: f64 = 44.0;
+const AXIS: f64 = 20.0;
+
+/// Where an axis of ratios begins and ends.
+#[derive(Clone, Copy)]
+struct Axis {
+    low: f64,
+    high: f64,
+}
+
+impl Axis {
+    fn x(self, ratio: f64) -> f64 {
+        let share = (ratio - self.low) / (self.high - self.low);
+        LABEL + share.clamp(0.0, 1.0) * (WIDTH - LABEL - RIGHT)
+    }
+
+    /// Round ratios on it.
+    fn ticks(self) -> Vec<f64> {
+        const STEPS: [f64; 12] = [
+            0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 20.0,
+        ];
+        let fits = |step: &f64| (self.high - self.low) / step <= 7.0;
+        let step = STEPS.into_iter().find(fits).unwrap_or(self.high);
+        let first = (self.low / step).ceil() as i64;
+        let all = (first..).map(|i| i as f64 * step);
+        all.take_while(|tick| *tick <= self.high).collect()
+    }
+}
+
+/// A section's relative throughput twice: from 0, and closer, with intervals if there are any.
 pub(crate) fn section_figure(view: &View, section: &TestSection) -> Markup {
-    const BAR: f64 = 9.0;
-    const LABEL: f64 = 190.0;
-    const RIGHT: f64 = 60.0;
-    const AXIS: f64 = 20.0;
-    let value = |cell: &ClassicCell| {
-        cell.number
-            .as_ref()
-            .and_then(|number| number.parse::<f64>().ok())
+    let ratios = || {
+        let cells = section.rows.iter().flat_map(|row| row.cells.iter().skip(1));
+        cells.filter_map(value)
     };
-    let cells = view.cells.len() - 1;
-    let wide = WIDTH * 1.4;
-    let most = section
-        .rows
-        .iter()
-        .flat_map(|row| &row.cells)
-        .filter_map(value)
-        .fold(1.2, f64::max);
-    let x = |ratio: f64| LABEL + ratio / most * (wide - LABEL - RIGHT);
-    let row_height = BAR * cells as f64 + 8.0;
-    let height = row_height * section.rows.len() as f64 + AXIS;
-    let one = px(x(1.0));
+    let reach = section.rows.iter().flat_map(|row| {
+        let cells = 1..view.cells.len();
+        cells.filter_map(move |cell| interval(view, cell, &row.step))
+    });
+    let (low, high) = reach
+        .flat_map(|(low, high)| [low, high])
+        .chain(ratios())
+        .chain([0.98, 1.02])
+        // One wild interval does not make the others points.
+        .map(|ratio| ratio.clamp(0.1, 10.0))
+        .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), ratio| {
+            (low.min(ratio), high.max(ratio))
+        });
+    let margin = 0.04 * (high - low);
+    let from_zero = Axis {
+        low: 0.0,
+        high: ratios().fold(1.2, f64::max) * 1.02,
+    };
+    let close = Axis {
+        low: low - margin,
+        high: high + margin,
+    };
     html! {
-        figure.wide {
-            figcaption { (section.title) ": throughput relative to the base (the line)" }
-            svg viewBox={ "0 0 " (wide) " " (format!("{height:.0}")) } role="img"
-                aria-label={ (section.title) " relative to the base" } {
+        div.figures.twins {
+            (figure(view, section, from_zero, "from 0"))
+            (figure(view, section, close, "closer; lines are 95 % intervals"))
+        }
+        p.keys {
+            @for (i, cell) in view.cells.iter().enumerate().skip(1) {
+                span { (dot_key(i)) " " (cell.label) (dagger(cell)) }
+            }
+        }
+    }
+}
+
+fn value(cell: &ClassicCell) -> Option<f64> {
+    cell.number
+        .as_ref()
+        .and_then(|number| number.parse::<f64>().ok())
+}
+
+fn interval(view: &View, cell: usize, step: &str) -> Option<(f64, f64)> {
+    view.findings.of_throughput(cell, step)?.estimate?.interval
+}
+
+/// A row per test, a mark per cell.
+fn figure(view: &View, section: &TestSection, axis: Axis, what: &str) -> Markup {
+    let cells = view.cells.len() - 1;
+    let row_height = ROW * cells as f64 + 8.0;
+    let height = row_height * section.rows.len() as f64 + AXIS;
+    let is_close = axis.low > 0.0;
+    html! {
+        figure {
+            figcaption { (section.title) ": throughput relative to the base, " (what) }
+            svg viewBox={ "0 0 " (WIDTH) " " (format!("{height:.0}")) } role="img"
+                aria-label={ (section.title) " relative to the base, " (what) } {
+                @for tick in axis.ticks() {
+                    @let at = px(axis.x(tick));
+                    line.grid x1=(at) x2=(at) y1="0" y2=(px(height - AXIS)) {}
+                    text x=(at) y=(px(height - 6.0)) text-anchor="middle" { (compact(tick)) }
+                }
+                @let one = px(axis.x(1.0));
+                line.mark x1=(one) x2=(one) y1="0" y2=(px(height - AXIS)) {}
                 @for (r, row) in section.rows.iter().enumerate() {
                     @let top = row_height * r as f64 + 4.0;
                     text x=(LABEL - 8.0) y=(px(top + row_height / 2.0)) text-anchor="end" {
@@ -41,31 +115,32 @@ pub(crate) fn section_figure(view: &View, section: &TestSection) -> Markup {
                     }
                     @for (i, cell) in row.cells.iter().enumerate().skip(1) {
                         @if let Some(ratio) = value(cell) {
-                            @let y = top + BAR * (i - 1) as f64;
-                            rect x=(LABEL) y=(px(y)) width=(px((x(ratio) - LABEL).max(1.0)))
-                                height=(BAR - 1.5) class={ "fill k" (i % 8) } {
-                                title {
-                                    (view.cells[i].label) " " (row.step) ": "
-                                    (format!("{ratio:.2}"))
-                                }
+                            @let y = top + ROW * (i as f64 - 0.5);
+                            @if let Some((low, high)) = interval(view, i, &row.step)
+                                .filter(|_| is_close) {
+                                line class={ "interval k" (i % 8) } x1=(px(axis.x(low)))
+                                    x2=(px(axis.x(high))) y1=(px(y)) y2=(px(y)) {}
                             }
-                            @if cells <= 6 {
-                                text.quiet x=(px(x(ratio) + 4.0)) y=(px(y + BAR - 2.0))
-                                    font-size="8" {
-                                    (format!("{ratio:.2}"))
-                                }
-                            }
+                            @let about = format!("{} {}: {ratio:.2}", view.cells[i].label, row.step);
+                            (dot(i, axis.x(ratio), y, cell.status, &about))
                         }
                     }
                 }
-                line.mark x1=(one) x2=(one) y1="0" y2=(px(height - AXIS)) {}
-                text x=(one) y=(px(height - 6.0)) text-anchor="middle" { "1.00" }
             }
         }
-        p.keys {
-            @for (i, cell) in view.cells.iter().enumerate().skip(1) {
-                span { span class={ "key k" (i % 8) } {} " " (cell.label) (dagger(cell)) }
-            }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_few_and_on_the_axis() {
+        for (low, high) in [(0.0, 1.22), (0.93, 1.04), (0.1, 10.4), (0.994, 1.006)] {
+            let ticks = Axis { low, high }.ticks();
+            assert!((2..=8).contains(&ticks.len()), "{ticks:?}");
+            assert!(ticks.iter().all(|tick| (low..=high).contains(tick)));
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::html::figures::ratio_plot::ratio_plot;
 use crate::html::tables::{cell_name, header, scrolling};
 use plimsoll_analysis::verdicts::{
     Finding, NO_VERDICTS, Role, bases, counts, facts, farthest, headline, largest, percent,
+    sentences,
 };
 use plimsoll_analysis::view::{Status, View};
 
@@ -48,8 +49,9 @@ pub(crate) fn section(view: &View) -> Markup {
                                         unusual step differs by more than two starts of one build \
                                         would, 95 times of 100; " code { "plimsoll confirm" } " \
                                             shows whether the difference is real." } }
+            @if !is_screen { @for line in sentences(view) { p.lead { (line) } } }
             @for line in facts(findings) {
-                p.facts { (line) }
+                p.facts { (line.replace("+-", "±")) }
             }
             (groups(view))
             (told(view))

@@ -1,0 +1,534 @@
+//! `init`: a commented plan, from options or from answers at the terminal.
+
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use plimsoll_core::name::BuildName;
+use plimsoll_core::plan::Family;
+use plimsoll_lab::builds::BuildCache;
+use plimsoll_lab::load_plan;
+
+use crate::arguments::{Init, Places, PlanVerb};
+use crate::failure::{Failure, VerbResult};
+use crate::verbs::plan;
+
+/// What a plan compares.
+enum Compared {
+    /// Builds that are fetched or registered, the base first.
+    Builds(Vec<BuildName>),
+    /// Servers that run already, by name and dsn.
+    Servers(Vec<(String, String)>),
+}
+
+/// Everything that the plan's text says.
+struct Answers {
+    compared: Compared,
+    workload: String,
+    clients: u32,
+    rows: String,
+    budget: String,
+}
+
+pub fn init(places: &Places, arguments: &Init) -> VerbResult {
+    refuse_overwriting(arguments)?;
+    let builds = places.builds()?;
+    let answers = match asked_for(arguments, &builds)? {
+        Some(compared) => Answers {
+            compared,
+            workload: arguments.workload.clone(),
+            clients: arguments.clients,
+            rows: arguments.rows.clone(),
+            budget: arguments.budget.clone(),
+        },
+        None if io::stdin().is_terminal() => match ask(arguments, &builds)? {
+            Some(answers) => answers,
+            None => return Ok(0),
+        },
+        None => {
+            return Err(Failure::usage(
+                "say what to compare: --builds mysql@8.0.33,mysql@9.7, or --basedir DIR,DIR for \
+                builds of your own, or --server NAME=DSN for a server that runs already; at a \
+                terminal `plimsoll init` asks",
+            ));
+        }
+    };
+    let text = plan_text(&answers);
+    write(&arguments.out, &text, arguments.force)?;
+    let path = arguments.out.display().to_string();
+    load_plan(Some(&path))?;
+    anstream::println!("wrote {path}\n");
+    let explain = PlanVerb::Explain {
+        plan: path.clone(),
+        json: false,
+    };
+    let code = plan::plan(places, &explain)?;
+    anstream::println!("\nNext: plimsoll run {path}");
+    Ok(code)
+}
+
+fn refuse_overwriting(arguments: &Init) -> Result<(), Failure> {
+    if arguments.force || !arguments.out.exists() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{} is there already: choose another file with --out, or --force",
+        arguments.out.display()
+    )))
+}
+
+fn write(path: &Path, text: &str, is_forced: bool) -> Result<(), Failure> {
+    let failed = |error: io::Error| {
+        Failure::usage(format!(
+            "failed to write {}: {error}; choose another file with --out",
+            path.display()
+        ))
+    };
+    if is_forced {
+        return fs::write(path, text).map_err(failed);
+    }
+    // Not over a file that came meanwhile.
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)
+}
+
+/// What the options compare; none without one of them.
+fn asked_for(arguments: &Init, builds: &BuildCache) -> Result<Option<Compared>, Failure> {
+    let mut names = arguments.builds.clone();
+    names.extend(register(&arguments.basedir, builds)?);
+    match (names.is_empty(), arguments.server.is_empty()) {
+        (true, true) => Ok(None),
+        (false, true) => {
+            check(&names, builds)?;
+            Ok(Some(Compared::Builds(names)))
+        }
+        (true, false) => Ok(Some(Compared::Servers(
+            arguments
+                .server
+                .iter()
+                .map(|text| server(text))
+                .collect::<Result<_, _>>()?,
+        ))),
+        (false, false) => Err(Failure::usage(
+            "--server is for plans of servers alone: make one plan of them, and one of the builds",
+        )),
+    }
+}
+
+/// Before a plan has it: a build that nobody offers is no use in it.
+fn check(names: &[BuildName], builds: &BuildCache) -> Result<(), Failure> {
+    for name in names.iter().filter(|name| !name.engine.is_built_in()) {
+        builds.resolve(name)?;
+    }
+    Ok(())
+}
+
+/// Registers folders of installed builds under the last part of their path that says something.
+fn register(dirs: &[PathBuf], builds: &BuildCache) -> Result<Vec<BuildName>, Failure> {
+    let mut names: Vec<BuildName> = Vec::new();
+    for dir in dirs {
+        let build = builds.add_basedir(dir, &label(dir))?;
+        tell!("{}: {} in {}", build.name, build.version, dir.display());
+        let name: BuildName = build
+            .name
+            .parse()
+            .map_err(|error| Failure::bug(format!("{error}")))?;
+        if names.contains(&name) {
+            return Err(Failure::usage(format!(
+                "{} would be the second build called {name}: register it with `plimsoll build add \
+                --basedir DIR --label L` and use --builds",
+                dir.display()
+            )));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// `/opt/my8035/usr` is `my8035`: folders that every installation has say nothing.
+fn label(dir: &Path) -> String {
+    let says_nothing = |name: &str| ["usr", "local", "install", "bin", "build"].contains(&name);
+    let parts = dir.components().rev();
+    let mut names = parts.filter_map(|part| part.as_os_str().to_str());
+    let name = names.find(|name| !says_nothing(name)).unwrap_or("mine");
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let label: String = name.chars().filter(|c| is_allowed(*c)).collect();
+    match label.is_empty() {
+        true => "mine".to_owned(),
+        false => label,
+    }
+}
+
+/// `prod=postgres://bench@host/db`.
+fn server(text: &str) -> Result<(String, String), Failure> {
+    match text.split_once('=') {
+        Some((name, dsn)) if dsn.contains("://") && !name.is_empty() => {
+            Ok((name.trim().to_owned(), dsn.trim().to_owned()))
+        }
+        _ => Err(Failure::usage(format!(
+            "--server {text}: write a name and the dsn, as in prod=postgres://bench@host/empty_db"
+        ))),
+    }
+}
+
+/// The same from answers; none where there is no plan to be made.
+fn ask(arguments: &Init, builds: &BuildCache) -> Result<Option<Answers>, Failure> {
+    anstream::println!(
+        "What do you have?\n  1  two or more versions of a server, fetched as packages\n  2  builds \
+        of your own, in folders\n  3  a server that runs already\n  4  results of sysbench, the \
+        Insert Benchmark, db_bench or pgbench"
+    );
+    let compared = match question("1 to 4", "1")?.as_str() {
+        "1" => {
+            anstream::println!("`plimsoll build list` shows what can be fetched.");
+            let text = question("builds, the base first, such as mysql@8.0.33 mysql@9.7", "")?;
+            let names = words(&text)
+                .map(|word| {
+                    word.parse()
+                        .map_err(|error| Failure::usage(format!("{error}")))
+                })
+                .collect::<Result<Vec<BuildName>, Failure>>()?;
+            check(&names, builds)?;
+            Compared::Builds(names)
+        }
+        "2" => {
+            let text = question("their folders, the base first", "")?;
+            let dirs: Vec<PathBuf> = words(&text).map(PathBuf::from).collect();
+            Compared::Builds(register(&dirs, builds)?)
+        }
+        "3" => {
+            let dsn = question("its dsn, such as postgres://bench@host/empty_db", "")?;
+            Compared::Servers(vec![server(&format!("mine={dsn}"))?])
+        }
+        "4" => {
+            anstream::println!(
+                "No plan is needed:\n  plimsoll import FOLDER          # a campaign of them\n  \
+                plimsoll compare FOLDER FOLDER  # two of them at once"
+            );
+            return Ok(None);
+        }
+        other => {
+            return Err(Failure::usage(format!("{other} is none of 1, 2, 3 and 4")));
+        }
+    };
+    if matches!(&compared, Compared::Builds(names) if names.is_empty()) {
+        return Err(Failure::usage("nothing was named: nothing is written"));
+    }
+    anstream::println!(
+        "`plimsoll workload list` shows the workloads; your own is a file, see `plimsoll workload \
+        show shop`."
+    );
+    let workload = question("workload", &arguments.workload)?;
+    let clients = question("clients", &arguments.clients.to_string())?;
+    let clients = clients
+        .parse()
+        .map_err(|_| Failure::usage(format!("{clients} is no number of clients")))?;
+    let rows = question("rows per table or client", &arguments.rows)?;
+    let budget = match &compared {
+        Compared::Builds(_) => question("how long may it take", &arguments.budget)?,
+        Compared::Servers(_) => arguments.budget.clone(),
+    };
+    Ok(Some(Answers {
+        compared,
+        workload,
+        clients,
+        rows,
+        budget,
+    }))
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split([' ', ',']).filter(|word| !word.is_empty())
+}
+
+/// An answer, or what is meant by none.
+fn question(what: &str, default: &str) -> Result<String, Failure> {
+    let hint = match default {
+        "" => String::new(),
+        default => format!(" [{default}]"),
+    };
+    let failed = |error: io::Error| Failure::usage(format!("failed to ask: {error}"));
+    let mut out = io::stdout();
+    write!(out, "{what}{hint}: ").map_err(failed)?;
+    out.flush().map_err(failed)?;
+    let mut line = String::new();
+    if io::stdin().lock().read_line(&mut line).map_err(failed)? == 0 {
+        return Err(Failure::interrupted("no answer: nothing is written"));
+    }
+    Ok(match line.trim() {
+        "" => default.to_owned(),
+        answer => answer.to_owned(),
+    })
+}
+
+fn plan_text(answers: &Answers) -> String {
+    let mut text = String::new();
+    let mut add = |line: &str| writeln!(text, "{line}").expect("writing to a string cannot fail");
+    let Answers {
+        compared,
+        workload,
+        clients,
+        rows,
+        budget,
+    } = answers;
+    let names: Vec<String> = match compared {
+        Compared::Builds(names) => names.iter().map(ToString::to_string).collect(),
+        Compared::Servers(servers) => servers.iter().map(|(name, _)| name.clone()).collect(),
+    };
+    add("# Made by `plimsoll init`. `plimsoll plan explain FILE` says what it takes.");
+    add(&format!("name = \"{}\"", plan_name(&names)));
+    add(&format!("description = \"{}\"", description(&names)));
+    let is_file = workload.ends_with(".toml");
+    add(&match is_file {
+        true => format!("workload = {{ file = \"{workload}\" }}"),
+        false => format!("workload = \"{workload}\""),
+    });
+    add("# Short steps on small tables: their numbers are not those of full runs.");
+    add("comparable = false");
+    add("");
+    match compared {
+        Compared::Builds(names) => add_builds(&mut add, names),
+        Compared::Servers(servers) => add_servers(&mut add, servers),
+    }
+    add("wait = \"1s\"");
+    add("");
+    let family = if is_file {
+        Family::File
+    } else if workload.starts_with("sysbench") {
+        Family::Sysbench
+    } else if workload.starts_with("rocksdb") {
+        Family::Rocksdb
+    } else {
+        Family::InsertBenchmark
+    };
+    match (compared, family) {
+        (Compared::Servers(_), _) => {}
+        (_, Family::Sysbench | Family::File) => {
+            add(
+                "# All builds run at the same time in turns of milliseconds, the base twice, until",
+            );
+            add("# each test is known within 1 % (reads) or 4 % (writes), or the time is over.");
+            add("[verdicts]");
+            add(&format!("budget = \"{budget}\""));
+            add("");
+        }
+        _ => {
+            add("# Each build runs so many times, one after the other, the base twice as often.");
+            add("[verdicts]");
+            add("blocks = 8");
+            add("");
+        }
+    }
+    add("[sizes]");
+    add(&format!("clients = {clients}"));
+    match family {
+        Family::Sysbench => {
+            add("tables = 1");
+            add(&format!(
+                "rows = \"{rows}\"            # more than the cache holds, for reads from storage"
+            ));
+            add("duration = \"2s\"");
+            add("warm_up = \"200ms\"");
+        }
+        Family::File => {
+            add("duration = \"2s\"");
+            add("warm_up = \"200ms\"");
+        }
+        Family::InsertBenchmark => {
+            add(&format!(
+                "rows = \"{rows}\"            # loaded by each client"
+            ));
+            add(
+                "write_rows = \"20K\"       # inserted and deleted by each client in l.i1 and l.i2",
+            );
+            add("duration = \"2s\"          # of each read-write step");
+        }
+        Family::Rocksdb => {
+            add(&format!("rows = \"{rows}\""));
+            add("duration = \"5s\"");
+            add("warm_cache = true");
+        }
+    }
+    match compared {
+        Compared::Servers(servers) => add_dsns(&mut add, servers),
+        Compared::Builds(names) => {
+            if let [only] = &names[..] {
+                add("");
+                add("[config.other]");
+                add(&format!("from = \"{}\"", only.engine.facts().config.usual));
+                add("[config.other.settings]");
+                add("# NAME = \"VALUE\"         what differs from the first");
+            }
+        }
+    }
+    text
+}
+
+fn add_builds(add: &mut impl FnMut(&str), names: &[BuildName]) {
+    let config = |name: &BuildName| name.engine.facts().config.usual;
+    let quoted = |texts: Vec<String>| {
+        let all: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
+        all.join(", ")
+    };
+    let all: Vec<String> = names.iter().map(ToString::to_string).collect();
+    let has_one = names.iter().all(|name| config(name) == config(&names[0]));
+    if has_one && names.len() > 1 {
+        add("# The first is the base.");
+        add(&format!("builds = [{}]", quoted(all)));
+        add("# A config that comes with Plimsoll. Your own file:");
+        add("#   configs = [\"mine\"]   and at the end   [config.mine] file = \"mine.cnf\"");
+        add(&format!("configs = [\"{}\"]", config(&names[0])));
+        return;
+    }
+    let mut cells: Vec<String> = names
+        .iter()
+        .map(|name| format!("{name}.{}", config(name)))
+        .collect();
+    if let [only] = names {
+        add("# One build under two configs: the second is at the end.");
+        cells.push(format!("{only}.other"));
+    }
+    add("# BUILD.CONFIG; the first is the base.");
+    add(&format!("cells = [{}]", quoted(cells)));
+}
+
+fn add_servers(add: &mut impl FnMut(&str), servers: &[(String, String)]) {
+    let engine = |dsn: &str| {
+        dsn.split("://")
+            .next()
+            .unwrap_or_default()
+            .replace("postgresql", "postgres")
+    };
+    let cells: Vec<String> = servers
+        .iter()
+        .map(|(name, dsn)| format!("\"{}@{name}\"", engine(dsn)))
+        .collect();
+    add("# Servers that run already: their settings stay as they are.");
+    add(&format!("builds = [{}]", cells.join(", ")));
+    add("configs = [\"as_is\"]");
+    add("# Each of them six times, one after the other.");
+    add("blocks = 6");
+}
+
+fn add_dsns(add: &mut impl FnMut(&str), servers: &[(String, String)]) {
+    for (name, dsn) in servers {
+        add("");
+        add(&format!("[server.{name}]"));
+        add(&format!(
+            "dsn = \"{dsn}\"         # the database must be there, and empty"
+        ));
+        add(
+            "# password_file = \"/etc/plimsoll/NAME\"   # or password_env = \"NAME\", or password_prompt = true",
+        );
+    }
+}
+
+/// `mysql@8.0.33 (base) against mysql@9.7`.
+fn description(names: &[String]) -> String {
+    match names {
+        [base, others @ ..] if !others.is_empty() => {
+            format!("{base} (base) against {}", others.join(", "))
+        }
+        _ => names.join(""),
+    }
+}
+
+/// `mysql-8.0.33-vs-9.7`.
+fn plan_name(names: &[String]) -> String {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let plain = |name: &String| -> String {
+        let as_dash = |c| if is_allowed(c) { c } else { '-' };
+        name.chars().map(as_dash).collect()
+    };
+    let engine = |name: &String| name.split(['@', '+']).next().unwrap_or_default().to_owned();
+    let is_one_engine = names.iter().all(|name| engine(name) == engine(&names[0]));
+    let rest = names.iter().enumerate().map(|(i, name)| match i {
+        0 => plain(name),
+        _ if is_one_engine => plain(
+            &name[engine(name).len()..]
+                .trim_start_matches(['@', '+'])
+                .to_owned(),
+        ),
+        _ => plain(name),
+    });
+    rest.filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("-vs-")
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::plan::{Plan, Verdicts};
+
+    use super::*;
+
+    fn answers(compared: Compared, workload: &str) -> Answers {
+        Answers {
+            compared,
+            workload: workload.to_owned(),
+            clients: 2,
+            rows: "50K".to_owned(),
+            budget: "7m".to_owned(),
+        }
+    }
+
+    fn builds(names: &[&str]) -> Compared {
+        Compared::Builds(names.iter().map(|name| name.parse().unwrap()).collect())
+    }
+
+    fn plan(answers: &Answers) -> Plan {
+        let text = plan_text(answers);
+        Plan::parse("p.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    #[test]
+    fn plans_are_read_back_and_end_in_verdicts() {
+        let of = plan(&answers(
+            builds(&["mysql@8.0.33", "mysql@9.7"]),
+            "sysbench-2025",
+        ));
+        assert_eq!(of.name, "mysql-8.0.33-vs-9.7");
+        assert_eq!(of.description, "mysql@8.0.33 (base) against mysql@9.7");
+        assert_eq!(of.cells[1].label, "mysql@9.7.cz12a");
+        assert!(matches!(of.verdicts, Some(Verdicts::Budget(_))));
+        let of = plan(&answers(
+            builds(&["mysql@9.7", "postgres+mine"]),
+            "insert-benchmark",
+        ));
+        assert_eq!(of.name, "mysql-9.7-vs-postgres-mine");
+        assert_eq!(of.cells[1].label, "postgres+mine.cx10b");
+        assert_eq!(of.verdicts, Some(Verdicts::Blocks(8)));
+        let of = plan(&answers(
+            builds(&["rocksdb@8.0.0", "rocksdb@8.9.1"]),
+            "rocksdb",
+        ));
+        assert_eq!(of.cells.len(), 2);
+        let of = plan(&answers(builds(&["postgres@18"]), "sysbench-2025"));
+        assert_eq!(of.cells[1].label, "postgres@18.other");
+    }
+
+    #[test]
+    fn servers_keep_their_settings_and_run_in_blocks() {
+        let servers = vec![("prod".to_owned(), "postgresql://b@h/db".to_owned())];
+        let of = plan(&answers(Compared::Servers(servers), "sysbench-2025"));
+        assert_eq!(of.cells[0].label, "postgres@prod.as_is");
+        assert_eq!((of.blocks, of.verdicts), (6, None));
+    }
+
+    #[test]
+    fn a_folder_has_a_name_of_its_own() {
+        for (dir, expected) in [
+            ("/opt/my8035/usr", "my8035"),
+            ("/opt/my8035_rel/", "my8035_rel"),
+            ("/home/me/pg 17/usr/local", "pg17"),
+            ("/usr/local", "mine"),
+        ] {
+            assert_eq!(label(Path::new(dir)), expected);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What a newcomer types: `run` of a plan that asks for verdicts, `init`, `doctor`, completions.
+
+use std::fs;
+
+use plimsoll_store::{CampaignRecord, Design, Store};
+
+use crate::support::{Place, UNDECIDED, text};
+
+fn newest(place: &Place) -> CampaignRecord {
+    Store::new(place.path("plimsoll-runs"))
+        .find(None)
+        .unwrap()
+        .load()
+        .unwrap()
+}
+
+/// The quick plan, as small as it can be. SQLite without fsync is several times as fast in the
+/// steps that commit often.
+fn quick(place: &Place) {
+    let plan = "name = \"tiny\"\nworkload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\n\
+                configs = [\"wal_full\", \"wal_off\"]\ncomparable = false\nwait = \"10ms\"\n\
+                seed = 7\nsteps = [\"l.i0\", \"l.x\", \"l.i1\", \"l.i2\", \"qr100\"]\n\
+                [verdicts]\nblocks = 6\n\
+                [sizes]\nrows = \"5K\"\nwrite_rows = \"1K\"\nduration = \"100ms\"\n";
+    fs::write(place.path("tiny.toml"), plan).unwrap();
+}
+
+#[test]
+fn a_run_ends_in_verdicts_and_its_open_steps_can_be_confirmed() {
+    let place = Place::new();
+    quick(&place);
+    let output = place.run(&["run", "tiny.toml"]);
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | UNDECIDED)), "{stderr}");
+    assert!(
+        stdout.contains("Throughput relative to sqlite.wal_full: ratio, 95 % interval, verdict"),
+        "{stdout}"
+    );
+    assert!(
+        stdout.contains("sqlite.wal_full#2 (A/A, 99 %)") && stdout.contains("A/A control: "),
+        "{stdout}"
+    );
+    assert!(stdout.lines().count() < 30, "one screen: {stdout}");
+    let campaign = newest(&place);
+    let confirm = campaign.header.confirm.as_ref().unwrap();
+    assert!(
+        campaign.header.id.ends_with("-tiny"),
+        "{}",
+        campaign.header.id
+    );
+    assert_eq!(
+        (confirm.of.as_ref(), confirm.design, confirm.blocks),
+        (None, Design::Blocks, Some(6))
+    );
+    assert_eq!(confirm.steps, ["l.i0", "l.x", "l.i1", "l.i2", "qr100"]);
+    // As often as was forecast, however busy the machine is.
+    assert_eq!(campaign.trials.len(), 18);
+    assert!(campaign.trials.iter().all(|trial| trial.attempt == 1));
+
+    // The same again under --resume runs nothing.
+    let again = place.run(&["run", "tiny.toml", "--resume"]);
+    assert_eq!(again.status.code(), code, "{}", text(&again.stderr));
+    assert_eq!(newest(&place).header.id, campaign.header.id);
+
+    // A campaign with verdicts is a survey, too.
+    let more = place.run(&[
+        "confirm",
+        "--step",
+        "qr100",
+        "--cells",
+        "sqlite.wal_full,sqlite.wal_off",
+        "--starts",
+        "1",
+        "--time",
+        "100ms",
+    ]);
+    assert_eq!(
+        more.status.code(),
+        Some(UNDECIDED),
+        "{}",
+        text(&more.stderr)
+    );
+    let confirmed = newest(&place).header;
+    let of = confirmed.confirm.as_ref().unwrap().of.clone();
+    assert_eq!(of, Some(campaign.header.id));
+    assert_eq!(confirmed.cells.len(), 3, "the control is no candidate");
+}
+
+#[test]
+fn a_screen_runs_each_cell_once() {
+    let place = Place::new();
+    quick(&place);
+    let output = place.run(&["run", "tiny.toml", "--screen"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let campaign = newest(&place);
+    assert_eq!((campaign.header.confirm, campaign.trials.len()), (None, 2));
+}
+
+#[test]
+fn a_plan_is_confirmed_without_a_campaign_before() {
+    let place = Place::new();
+    quick(&place);
+    let output = place.run(&[
+        "confirm",
+        "tiny.toml",
+        "--step",
+        "qr100",
+        "--starts",
+        "1",
+        "--time",
+        "100ms",
+    ]);
+    assert_eq!(
+        output.status.code(),
+        Some(UNDECIDED),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(newest(&place).header.confirm.unwrap().of, None);
+}
+
+#[test]
+fn a_plan_by_slices_is_within_its_budget_and_says_what_it_will_take() {
+    let place = Place::new();
+    let plan = "name = \"by-slices\"\nworkload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\n\
+                configs = [\"wal_normal\", \"wal_off\"]\ncomparable = false\nwait = \"10ms\"\n\
+                tests = [\"point-query\", \"update-index\"]\n[verdicts]\nbudget = \"8s\"\n\
+                reads = \"5%\"\nwrites = \"9%\"\n\
+                [sizes]\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n";
+    fs::write(place.path("s.toml"), plan).unwrap();
+    let explained = text(&place.run(&["plan", "explain", "s.toml"]).stdout);
+    assert!(
+        explained.contains("verdicts by slices within 8.0s: a step that reads is left at +-5.0 %"),
+        "{explained}"
+    );
+    let output = place.run(&["run", "s.toml"]);
+    assert!(
+        matches!(output.status.code(), Some(0 | UNDECIDED)),
+        "{}",
+        text(&output.stderr)
+    );
+    let confirm = newest(&place).header.confirm.unwrap();
+    assert_eq!(confirm.design, Design::Slices);
+    assert_eq!(confirm.budget.unwrap().writes, 0.09);
+}
+
+#[test]
+fn init_writes_a_plan_that_is_there_to_be_run_and_no_file_is_lost() {
+    let place = Place::new();
+    let init = ["init", "--builds", "sqlite", "--out", "mine.toml"];
+    let output = place.run(&init);
+    let stdout = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(
+        stdout.starts_with("wrote mine.toml") && stdout.ends_with("Next: plimsoll run mine.toml\n"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("verdicts by slices within 10m"), "{stdout}");
+    let written = fs::read_to_string(place.path("mine.toml")).unwrap();
+    let again = place.run(&init);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again.stderr).contains("mine.toml is there already"));
+    assert_eq!(
+        fs::read_to_string(place.path("mine.toml")).unwrap(),
+        written
+    );
+    // Nobody is there to be asked.
+    let asked = place.run(&["init", "--out", "other.toml"]);
+    assert_eq!(asked.status.code(), Some(2));
+    assert!(
+        text(&asked.stderr).contains("say what to compare: --builds"),
+        "{}",
+        text(&asked.stderr)
+    );
+    for (arguments, expected) in [
+        (&["--builds", "mysql@1.0"][..], "mysql@1.0"),
+        (&["--server", "nonsense"], "write a name and the dsn"),
+        (
+            &["--builds", "sqlite", "--server", "a=mysql://b@h/d"],
+            "servers alone",
+        ),
+        (&["--basedir", "/nowhere/at/all"], "/nowhere/at/all"),
+    ] {
+        let all = [&["init", "--out", "other.toml"][..], arguments].concat();
+        let refused = place.run(&all);
+        assert_ne!(refused.status.code(), Some(0), "{arguments:?}");
+        assert!(
+            text(&refused.stderr).contains(expected),
+            "{arguments:?}: {}",
+            text(&refused.stderr)
+        );
+        assert!(!place.path("other.toml").exists());
+    }
+}
+
+#[test]
+fn the_doctor_has_a_remedy_for_each_warning() {
+    let place = Place::new();
+    let output = place.run(&["doctor", "--json"]);
+    assert!(
+        matches!(output.status.code(), Some(0 | 5)),
+        "{}",
+        text(&output.stderr)
+    );
+    let findings: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = findings.as_array().unwrap();
+    assert!(findings.len() > 15);
+    for finding in findings {
+        let is_bad = ["warn", "fail"].contains(&finding["status"].as_str().unwrap());
+        assert_eq!(finding["remedy"].is_object(), is_bad, "{finding}");
+    }
+    let words = text(&place.run(&["doctor"]).stdout);
+    assert!(words.contains("Fine ("), "{words}");
+}
+
+#[test]
+fn completions_and_the_manual_know_every_verb() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = text(&place.run(&["completions", shell]).stdout);
+        assert!(
+            script.contains("bisect") && script.contains("max-regression"),
+            "{shell}"
+        );
+    }
+    let output = place.run(&["manual", "man"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let page = fs::read_to_string(place.path("man/plimsoll-gate.1")).unwrap();
+    assert!(page.contains("max\\-regression"), "{page}");
+    assert!(!place.path("man/plimsoll-trial.1").exists());
+}
