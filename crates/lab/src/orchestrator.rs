@@ -214,14 +214,14 @@ impl Repeats {
         self.disturbed <= MOST_LINES
     }
 
-    /// Whether this is a repeat on a machine that is no quieter.
+    /// Whether this is a repeat on a machine that has not become quieter.
     fn are_hopeless(&mut self, trial: &ScheduledTrial) -> bool {
         let is_busy = f64::from(self.disturbed) >= BUSY_SHARE * f64::from(self.looked_at);
         self.is_given_up = self.again.contains(&trial.number) && is_busy;
         self.is_given_up
     }
 
-    /// What is said of them at the end, if there were more than a few.
+    /// A sentence about them for the end, if there were more than a few.
     fn in_words(&self) -> Option<String> {
         let counted = format!(
             "{} of {} trials were disturbed",
@@ -229,8 +229,8 @@ impl Repeats {
         );
         match (self.is_given_up, self.is_worth_a_line()) {
             (true, _) => Some(format!(
-                "{counted}: none runs again, because the machine is no quieter; what others took \
-                is in the intervals"
+                "{counted}: none runs again, because the machine has not become quieter; what \
+                others took is in the intervals"
             )),
             (false, false) => Some(format!("{counted}; what others took is in the intervals")),
             (false, true) => None,

@@ -362,7 +362,7 @@ pub fn verdict_lines(view: &View) -> String {
     lines(view, false)
 }
 
-/// The same without what is said of each step and cell: what a run ends with.
+/// The same without the line of each step and cell: what a run ends with.
 pub fn brief_lines(view: &View) -> String {
     lines(view, true)
 }

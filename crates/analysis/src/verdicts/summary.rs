@@ -16,7 +16,7 @@ const EXPLAINED: usize = 3;
 /// The machine's disturbance is worth a word from this share on.
 const WORTH_A_WORD: f64 = 0.01;
 
-/// What is said of each candidate against its base, the machine last:
+/// A sentence about each candidate against its base, the machine last:
 /// `wal_off: 3 of 10 steps are faster (l.i2 +205.0 %, l.i1 +94.0 %, l.i0 +31.0 %); 6 are equivalent,
 /// 1 is inconclusive`.
 pub fn sentences(view: &View) -> Vec<String> {

@@ -120,7 +120,7 @@ fn asked_for(arguments: &Init, builds: &BuildCache) -> Result<Option<Compared>, 
     }
 }
 
-/// Before a plan has it: a build that nobody offers is no use in it.
+/// Before a plan has them: a build that nobody offers would be of no use in it.
 fn check(names: &[BuildName], builds: &BuildCache) -> Result<(), Failure> {
     for name in names.iter().filter(|name| !name.engine.is_built_in()) {
         builds.resolve(name)?;

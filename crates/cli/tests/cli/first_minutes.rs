@@ -84,7 +84,7 @@ fn a_run_ends_in_verdicts_and_its_open_steps_can_be_confirmed() {
     let confirmed = newest(&place).header;
     let of = confirmed.confirm.as_ref().unwrap().of.clone();
     assert_eq!(of, Some(campaign.header.id));
-    assert_eq!(confirmed.cells.len(), 3, "the control is no candidate");
+    assert_eq!(confirmed.cells.len(), 3, "the control is not a candidate");
 }
 
 #[test]

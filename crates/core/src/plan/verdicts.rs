@@ -66,7 +66,7 @@ impl Source<'_> {
         if let Some(cell) = cells.iter().find(|cell| cell.server.is_some()) {
             return at(&format!(
                 "[verdicts] is for builds: {} is on an external server, whose data cannot be made \
-                anew; use `blocks = 6` in place of the table",
+                again; use `blocks = 6` in place of the table",
                 cell.label
             ));
         }

@@ -111,7 +111,7 @@ fn divisions(cells: &[Cell], steps: &[String]) -> Result<Vec<Division>, LabError
             .map(|steps| steps.iter().map(|step| step.name.clone()).collect())
             .to_vec()
     };
-    // Where each trial makes all of its data, cells may differ in their sizes.
+    // Cells may differ in their sizes if each trial makes all of its data.
     let has_states = divisions.iter().any(|division| !division.before.is_empty());
     let differs = |(cell, division): (&Cell, &Division)| {
         names(division) != names(&divisions[0])
