@@ -5,7 +5,7 @@
 .DEFAULT_GOAL := test
 # docs: the book, into target/book.
 # error-rates: how often verdicts are wrong, counted on real servers: ENGINE=postgres KIND=aa N=20 OPTIONS='--budget 4m'.
-.PHONY: dist deps servers client-cost docs lint test faults bench bench-peers bench-db-bench error-rates
+.PHONY: dist packages deb deps servers client-cost docs lint test faults bench bench-peers bench-db-bench error-rates
 .NOTPARALLEL:
 
 # CPU per point read of our driver and of db_bench on the same library, medians over five blocks.
@@ -66,6 +66,12 @@ dist:
 	mkdir -p $(dist_dir)/bin
 	objcopy --only-keep-debug $(dist_dir)/plimsoll $(dist_dir)/bin/plimsoll.debug
 	cd $(dist_dir)/bin && objcopy --strip-debug --add-gnu-debuglink=plimsoll.debug ../plimsoll plimsoll
+
+# What is released, in target/packages. deb: the Debian package alone, of the ordinary release build.
+packages:
+	sh packaging/build.sh all
+deb:
+	sh packaging/build.sh deb
 
 # Documentation examples first, so that the run closes on the summaries of the tests proper.
 # Most tests wait for servers and steps, not for a CPU.

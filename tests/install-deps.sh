@@ -19,6 +19,7 @@ need mvn maven
 need valgrind valgrind            # counts instructions where no hardware counter does
 need chromium chromium            # looks at the report as a reader would
 need sysbench sysbench            # the original that our load is compared with
+need debootstrap debootstrap      # a bare Debian, to install our package into
 if ! has npm; then
     # Debian's npm would bring its own Node.js in place of one that came from elsewhere.
     if has node; then

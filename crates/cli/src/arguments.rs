@@ -199,6 +199,9 @@ pub struct Init {
     /// A workload, or the file of your own
     #[arg(long, value_name = "NAME|FILE", default_value = "sysbench-2025")]
     pub workload: String,
+    /// Sysbench: only these tests
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub tests: Vec<String>,
     /// How many clients
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub clients: u32,

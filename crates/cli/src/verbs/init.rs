@@ -26,6 +26,7 @@ enum Compared {
 struct Answers {
     compared: Compared,
     workload: String,
+    tests: Vec<String>,
     clients: u32,
     rows: String,
     budget: String,
@@ -38,6 +39,7 @@ pub fn init(places: &Places, arguments: &Init) -> VerbResult {
         Some(compared) => Answers {
             compared,
             workload: arguments.workload.clone(),
+            tests: arguments.tests.clone(),
             clients: arguments.clients,
             rows: arguments.rows.clone(),
             budget: arguments.budget.clone(),
@@ -236,6 +238,7 @@ fn ask(arguments: &Init, builds: &BuildCache) -> Result<Option<Answers>, Failure
     Ok(Some(Answers {
         compared,
         workload,
+        tests: arguments.tests.clone(),
         clients,
         rows,
         budget,
@@ -272,6 +275,7 @@ fn plan_text(answers: &Answers) -> String {
     let Answers {
         compared,
         workload,
+        tests,
         clients,
         rows,
         budget,
@@ -296,6 +300,9 @@ fn plan_text(answers: &Answers) -> String {
         Compared::Servers(servers) => add_servers(&mut add, servers),
     }
     add("wait = \"1s\"");
+    if !tests.is_empty() {
+        add(&format!("tests = [{}]", quoted(tests)));
+    }
     add("");
     let family = if is_file {
         Family::File
@@ -369,17 +376,19 @@ fn plan_text(answers: &Answers) -> String {
     text
 }
 
+/// `"a", "b"`.
+fn quoted(texts: &[String]) -> String {
+    let all: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
+    all.join(", ")
+}
+
 fn add_builds(add: &mut impl FnMut(&str), names: &[BuildName]) {
     let config = |name: &BuildName| name.engine.facts().config.usual;
-    let quoted = |texts: Vec<String>| {
-        let all: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
-        all.join(", ")
-    };
     let all: Vec<String> = names.iter().map(ToString::to_string).collect();
     let has_one = names.iter().all(|name| config(name) == config(&names[0]));
     if has_one && names.len() > 1 {
         add("# The first is the base.");
-        add(&format!("builds = [{}]", quoted(all)));
+        add(&format!("builds = [{}]", quoted(&all)));
         add("# A config that comes with Plimsoll. Your own file:");
         add("#   configs = [\"mine\"]   and at the end   [config.mine] file = \"mine.cnf\"");
         add(&format!("configs = [\"{}\"]", config(&names[0])));
@@ -394,7 +403,7 @@ fn add_builds(add: &mut impl FnMut(&str), names: &[BuildName]) {
         cells.push(format!("{only}.other"));
     }
     add("# BUILD.CONFIG; the first is the base.");
-    add(&format!("cells = [{}]", quoted(cells)));
+    add(&format!("cells = [{}]", quoted(&cells)));
 }
 
 fn add_servers(add: &mut impl FnMut(&str), servers: &[(String, String)]) {
@@ -471,6 +480,7 @@ mod tests {
         Answers {
             compared,
             workload: workload.to_owned(),
+            tests: Vec::new(),
             clients: 2,
             rows: "50K".to_owned(),
             budget: "7m".to_owned(),
