@@ -27,8 +27,8 @@ mod series;
 mod significance;
 
 pub use decisions::{
-    FEWEST_STARTS, LOOKS, Look, Looks, PRIOR_SPREAD, Policy, Screen, Spread, Verdict,
-    blocks_needed, blocks_to_decide, minimum_detectable_effect, paired_p, power,
+    FEWEST_BLOCKS, FEWEST_STARTS, LOOKS, Look, Looks, PRIOR_SPREAD, Policy, RANKED_BLOCKS, Screen,
+    Spread, Verdict, blocks_needed, blocks_to_decide, minimum_detectable_effect, paired_p, power,
 };
 pub use estimates::{
     Clustered, Interval, KnownVariance, LineParts, OverStarts, RESAMPLES, StartRatio, StartsPrior,

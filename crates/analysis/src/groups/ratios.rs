@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_stats::StartRatio;
 
 use crate::runs::cell_runs::CellRuns;
-use crate::verdicts::pairs::{by_block, is_void, value};
+use crate::verdicts::pairs::{counting, value};
 use crate::verdicts::{Basis, Finding};
 
 /// Log ratios of a cell and the base with their errors from within, by the number of the start or
@@ -32,9 +32,9 @@ pub(crate) fn ratios(finding: &Finding, cells: &[CellRuns<'_>]) -> Ratios {
             let (base, cell) = (&cells[finding.base], &cells[finding.cell]);
             let metric = finding.metric.name;
             let of_block = |(base, cell)| Some((value(cell, metric)? / value(base, metric)?).ln());
-            by_block(base, cell, &finding.step)
+            let (pairs, _) = counting(finding.basis, base, cell, &finding.step);
+            pairs
                 .into_iter()
-                .filter(|pair| !is_void(pair))
                 .filter_map(|pair| {
                     let block = pair.0.block;
                     let ratio = of_block(pair)?;

@@ -10,6 +10,7 @@ use plimsoll_stats::{LineParts, OverStarts, StartRatio, mean, over_starts};
 
 use super::ratios::{Ratios, common, ratios, scale_of};
 use crate::metrics::{Direction, Metric};
+use crate::runs::attempts::Run;
 use crate::runs::cell_runs::CellRuns;
 use crate::steps::step_view::StepView;
 use crate::verdicts::pairs::value;
@@ -185,7 +186,9 @@ fn size(
     let again = control.filter(|_| finding.basis == Basis::Slices);
     let mut logs: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for instance in [base].into_iter().chain(again) {
-        for run in instance.used(&step.name).filter(|run| !run.is_void) {
+        // By blocks the pairs below say which count.
+        let counts = |run: &&Run<'_>| finding.basis == Basis::Blocks || !run.is_void;
+        for run in instance.used(&step.name).filter(counts) {
             let cost = value(run, finding.metric.name).map(|value| match is_rate {
                 true => f64::from(step.clients) * 1e6 / value,
                 false => value,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::engines::is_level;
 use plimsoll_stats::{PRIOR_SPREAD, hodges_lehmann, variance};
 
-use super::pairs::{by_block, is_void, value};
+use super::pairs::{basis, by_block, counting, value};
 use crate::metrics::{self, Metric, sysbench};
 use crate::runs::attempts::Run;
 use crate::runs::cell_runs::CellRuns;
@@ -50,10 +50,10 @@ pub struct Change {
 /// Every per-operation number of a step that both cells have, by standardised change, largest
 /// first.
 pub(crate) fn changes(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Vec<Change> {
-    let mut both = by_block(base, other, step);
-    // As verdicts do; where all are, there is nothing better.
-    if !both.iter().all(is_void) {
-        both.retain(|pair| !is_void(pair));
+    // As verdicts do; where all are left out, there is nothing better.
+    let (mut both, _) = counting(basis(&base.campaign.header), base, other, step);
+    if both.is_empty() {
+        both = by_block(base, other, step);
     }
     let mut ratios: BTreeMap<(bool, String), Vec<f64>> = BTreeMap::new();
     for (of_base, of_other) in &both {

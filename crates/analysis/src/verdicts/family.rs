@@ -1,7 +1,8 @@
 //! From the findings of a family to verdicts.
 
 use plimsoll_stats::{
-    FEWEST_STARTS, Looks, Policy, Verdict, benjamini_hochberg, blocks_needed, blocks_to_decide,
+    FEWEST_BLOCKS, FEWEST_STARTS, Looks, Policy, Verdict, benjamini_hochberg, blocks_needed,
+    blocks_to_decide,
 };
 
 use super::finding::{Basis, Call, Finding, LEAST, Modes};
@@ -68,7 +69,7 @@ impl Family {
             return;
         };
         let Some(shown) = estimate.log_interval() else {
-            finding.reason = undecidable(finding, self.size, self.alpha);
+            finding.reason = undecidable(finding);
             return;
         };
         if finding.basis == Basis::Slices && estimate.starts < FEWEST_STARTS {
@@ -130,7 +131,7 @@ impl Modes {
 }
 
 /// What is reported if so few pairs have no interval.
-fn undecidable(finding: &Finding, family: usize, alpha: f64) -> String {
+fn undecidable(finding: &Finding) -> String {
     let pairs = finding.estimate.map_or(0, |estimate| estimate.pairs);
     let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
     match finding.basis {
@@ -141,7 +142,7 @@ fn undecidable(finding: &Finding, family: usize, alpha: f64) -> String {
         _ => format!(
             "cannot be decided with {}, {} needed",
             count(pairs, "block"),
-            blocks_to_decide(family, alpha).max(6)
+            FEWEST_BLOCKS
         ),
     }
 }
@@ -174,7 +175,8 @@ fn undecided(finding: &Finding, of: &Family) -> String {
             estimate.pairs, next.blocks
         );
     }
-    if estimate.pairs < floor && estimate.p.is_some_and(|p| p <= level) {
+    let are_ranks = estimate.error.is_none();
+    if are_ranks && estimate.pairs < floor && estimate.p.is_some_and(|p| p <= level) {
         return format!(
             "one of {family} questions cannot be decided with {} blocks, {floor} needed",
             estimate.pairs

@@ -43,7 +43,8 @@ pub struct Estimate {
     pub p: Option<f64>,
     /// The interval of the look's own confidence, as ratios: what equivalence is judged by.
     pub at_look: Option<(f64, f64)>,
-    /// The standard error of the log ratio and its degrees of freedom, of starts alone.
+    /// The standard error of the log ratio and its degrees of freedom, of starts and of few
+    /// blocks; `None` where ranks are judged.
     pub error: Option<(f64, f64)>,
     /// New / base of a typical round, of starts alone: what is left of the ratio when stalls do not
     /// count.

@@ -70,7 +70,11 @@ fn moved(form: Form, asked: &[(Class, Vec<OfStart>)]) -> Vec<Option<Moved>> {
         .iter()
         .map(|(class, starts)| (*class, differences(starts)))
         .collect();
-    let priors = Priors::new(pairs.iter().map(|(class, pairs)| (*class, pairs)), []);
+    let priors = Priors::new(
+        Basis::Slices,
+        pairs.iter().map(|(class, pairs)| (*class, pairs)),
+        [],
+    );
     let levels = Levels {
         shown: 1.0 - LEVEL,
         look: LEVEL,

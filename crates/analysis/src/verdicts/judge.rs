@@ -61,6 +61,7 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
     let asked: Vec<Asked<'_, '_>> = questions.iter().flat_map(Question::asked).collect();
     let class = |step: &str, judged: &Judged| (first.is_writing(step), judged.metric.name);
     let priors = Priors::new(
+        judge.basis,
         asked
             .iter()
             .map(|asked| (class(&asked.of.step.name, &asked.judged), &asked.pairs)),

@@ -169,6 +169,7 @@ impl Simulated {
             .map(|(test, cell)| (test, cell, first(&self.cells[test][cell])))
             .collect();
         let priors = Priors::new(
+            Basis::Slices,
             cells.iter().map(|(_, _, pairs)| (class, pairs)),
             controls.iter().map(|pairs| (class, pairs)),
         );
@@ -471,4 +472,86 @@ fn two_modes_are_told_and_their_interval_is_not_believed() {
     println!("two modes: interval holds the mean {held:.2}");
     assert!(held >= 0.75, "{held}");
     assert!(share(&all, |of| of.has_false(is_called)) <= 0.12);
+}
+
+/// What pairs of blocks are drawn from: log ratios of equal builds.
+#[derive(Clone, Copy, Debug)]
+enum Noise {
+    Normal,
+    /// One pair in ten of five times the spread, as on a machine that others disturb.
+    Wild,
+    /// Standard deviations that differ from step to step, by half their size.
+    Unequal,
+}
+
+/// The findings of a campaign of `blocks` blocks and ten steps, the first with `effect`.
+fn by_blocks(noise: Noise, blocks: usize, effect: f64, stream: &mut Stream) -> Vec<Finding> {
+    const STEPS: usize = 10;
+    const SPREAD: f64 = 0.02;
+    let class: Class = (false, "qps");
+    let all: Vec<Pairs> = (0..STEPS)
+        .map(|step| {
+            let unequal = match noise {
+                Noise::Unequal => (0.5 * stream.normal()).exp(),
+                _ => 1.0,
+            };
+            let pair = |stream: &mut Stream| {
+                let wild = match noise {
+                    Noise::Wild if stream.unit() < 0.1 => 5.0,
+                    _ => 1.0,
+                };
+                SPREAD * unequal * wild * stream.normal()
+            };
+            let effect = if step == 0 { effect } else { 0.0 };
+            Pairs {
+                blocks: (0..blocks).map(|_| effect + pair(stream)).collect(),
+                done: blocks,
+                ..Pairs::default()
+            }
+        })
+        .collect();
+    let priors = Priors::new(Basis::Blocks, all.iter().map(|pairs| (class, pairs)), []);
+    let levels = Levels {
+        shown: 0.95,
+        look: ALPHA,
+    };
+    let mut findings: Vec<Finding> = all
+        .iter()
+        .enumerate()
+        .map(|(step, pairs)| {
+            let of = estimate(Basis::Blocks, pairs, priors.of_cell(class), levels).unwrap();
+            let basis = Basis::Blocks;
+            Finding {
+                basis,
+                ..finding(step, 0, of, ALPHA)
+            }
+        })
+        .collect();
+    decide(&mut findings, blocks, MARGIN, ALPHA);
+    findings
+}
+
+#[test]
+fn few_blocks_find_one_step_of_ten_and_call_no_other() {
+    for (seed, noise) in [(51, Noise::Normal), (52, Noise::Wild), (53, Noise::Unequal)] {
+        for blocks in [6, 8, 11] {
+            let mut stream = Stream::new(seed);
+            let all: Vec<Vec<Finding>> = (0..400)
+                .map(|_| by_blocks(noise, blocks, -0.1, &mut stream))
+                .collect();
+            let share = |is_so: &dyn Fn(&[Finding]) -> bool| {
+                all.iter().filter(|of| is_so(of)).count() as f64 / all.len() as f64
+            };
+            let found = share(&|of| of[0].verdict() == Some(Verdict::Regression));
+            let wrong = share(&|of| of[1..].iter().any(is_called));
+            let covered = held(all.iter().flat_map(|of| &of[1..]));
+            println!(
+                "{noise:?}, {blocks} blocks: found {found:.2}, false calls {wrong:.3}, coverage \
+                {covered:.3}"
+            );
+            assert!((0.93..=0.98).contains(&covered), "{covered}");
+            // One is called rightly, so the next needs less evidence (Benjamini & Hochberg).
+            assert!(wrong <= 0.16 && found >= 0.8, "{wrong} {found}");
+        }
+    }
 }

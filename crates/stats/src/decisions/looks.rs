@@ -9,6 +9,14 @@ pub const LOOKS: [usize; 3] = [12, 18, 24];
 /// Fewer starts than this decide nothing: two say next to nothing of how far starts lie apart.
 pub const FEWEST_STARTS: usize = 3;
 
+/// Fewer blocks decide nothing: a block has no rounds that say how well it is known.
+pub const FEWEST_BLOCKS: usize = 6;
+
+/// From so many blocks on their ranks are judged, which one wild block hardly moves; the p of fewer
+/// is too coarse for a handful of questions: 8 blocks say 2 / 2^8 = 0.8 % at least, and one of ten
+/// questions needs 0.5 %. They are judged by the t distribution.
+pub const RANKED_BLOCKS: usize = 12;
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
     /// Blocks or starts done.

@@ -40,11 +40,11 @@ pub(super) fn p_of_larger_loss(asked: &Asked<'_>) -> f64 {
     };
     let sign = sign(finding);
     match (finding.basis, estimate.error) {
-        (Basis::Slices, Some((error, degrees))) => {
+        (Basis::Slices | Basis::Blocks, Some((error, degrees))) => {
             let distance = sign * estimate.ratio.ln() - limit;
             one_sided(student_two_sided(distance / error, degrees), distance < 0.0)
         }
-        (Basis::Blocks, _) => {
+        (Basis::Blocks, None) => {
             let beyond: Vec<f64> = finding
                 .dots
                 .iter()

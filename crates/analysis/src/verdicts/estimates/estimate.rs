@@ -1,8 +1,8 @@
 //! From the pairs of a step to one estimate with its interval.
 
 use plimsoll_stats::{
-    EXACT_PAIRS, Interval, RESAMPLES, StartsPrior, bca, hodges_lehmann, over_starts, paired_p,
-    seed_of, signed_rank_interval,
+    EXACT_PAIRS, FEWEST_BLOCKS, Interval, RANKED_BLOCKS, RESAMPLES, StartsPrior, bca,
+    hodges_lehmann, over_starts, paired_p, seed_of, signed_rank_interval,
 };
 
 use crate::verdicts::finding::{Basis, Estimate};
@@ -26,9 +26,13 @@ pub(crate) fn estimate(
     levels: Levels,
 ) -> Option<Estimate> {
     match basis {
-        Basis::Slices => of_starts(pairs, prior, levels),
+        Basis::Slices => of_units(pairs, prior, levels),
         Basis::Screen => plain(&pairs.blocks, levels),
-        Basis::Blocks => of_blocks(&pairs.blocks, levels),
+        Basis::Blocks => match pairs.blocks.len() {
+            ..FEWEST_BLOCKS => plain(&pairs.blocks, levels),
+            FEWEST_BLOCKS..RANKED_BLOCKS => of_units(pairs, prior, levels),
+            RANKED_BLOCKS.. => of_ranks(&pairs.blocks, levels),
+        },
     }
 }
 
@@ -51,7 +55,7 @@ fn plain(blocks: &[f64], levels: Levels) -> Option<Estimate> {
     })
 }
 
-fn of_blocks(blocks: &[f64], levels: Levels) -> Option<Estimate> {
+fn of_ranks(blocks: &[f64], levels: Levels) -> Option<Estimate> {
     let interval = |level: f64| {
         if blocks.len() <= EXACT_PAIRS {
             return signed_rank_interval(blocks, level);
@@ -76,8 +80,9 @@ fn of_blocks(blocks: &[f64], levels: Levels) -> Option<Estimate> {
     })
 }
 
-fn of_starts(pairs: &Pairs, prior: Option<StartsPrior>, levels: Levels) -> Option<Estimate> {
-    let starts = pairs.start_ratios();
+/// Over starts, or over few blocks.
+fn of_units(pairs: &Pairs, prior: Option<StartsPrior>, levels: Levels) -> Option<Estimate> {
+    let starts = pairs.units();
     let batches = pairs.starts.first().map_or(0, |start| start.batches.len());
     let rounds = |start: &StartPairs| start.rounds.len().max(1);
     let plain = Estimate {
@@ -86,7 +91,7 @@ fn of_starts(pairs: &Pairs, prior: Option<StartsPrior>, levels: Levels) -> Optio
         level: levels.shown,
         at_look: None,
         starts: starts.len(),
-        pairs: pairs.starts.iter().map(rounds).sum(),
+        pairs: pairs.blocks.len() + pairs.starts.iter().map(rounds).sum::<usize>(),
         p: None,
         error: None,
         typical: pairs.typical().map(f64::exp),

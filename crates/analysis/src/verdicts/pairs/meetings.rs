@@ -7,7 +7,7 @@ use plimsoll_store::event::Event;
 
 use super::stalls::Stalls;
 use super::starts::{Form, StartPairs, by_form, start_pairs};
-use super::{Pairs, by_block, is_void};
+use super::{Pairs, counting};
 use crate::runs::attempts::Run;
 use crate::runs::cell_runs::CellRuns;
 use crate::verdicts::finding::Basis;
@@ -60,12 +60,9 @@ impl<'b, 'a> Meetings<'b, 'a> {
         let Some((base, again)) = bases.split_first() else {
             return meetings;
         };
-        for pair in by_block(base, other, step) {
-            if is_void(&pair) {
-                meetings.left_out += 1;
-                continue;
-            }
-            let (of_base, of_other) = pair;
+        let (counting, left_out) = counting(basis, base, other, step);
+        meetings.left_out = left_out;
+        for (of_base, of_other) in counting {
             let mut of_bases = vec![of_base];
             of_bases.extend(again.iter().filter_map(|again| {
                 let is_beside = |run: &&Run<'_>| {

@@ -12,7 +12,7 @@ pub(crate) mod starts;
 
 use std::collections::BTreeMap;
 
-use plimsoll_stats::{StartRatio, mean};
+use plimsoll_stats::{FEWEST_BLOCKS, StartRatio, mean};
 use plimsoll_store::Design;
 use plimsoll_store::header::CampaignHeader;
 
@@ -46,6 +46,19 @@ impl Pairs {
         };
         let of_starts = self.starts.iter().flat_map(of_start);
         self.blocks.iter().copied().chain(of_starts).collect()
+    }
+
+    /// What each start or each block says.
+    pub fn units(&self) -> Vec<StartRatio> {
+        let of_block = |ratio: &f64| StartRatio {
+            ratio: *ratio,
+            within: None,
+            load: 1,
+        };
+        let of_blocks = self.blocks.iter().map(of_block);
+        of_blocks
+            .chain(self.starts.iter().map(StartPairs::ratio))
+            .collect()
     }
 
     /// What each start says.
@@ -86,9 +99,28 @@ pub(crate) fn by_block<'a, 'b>(
         .collect()
 }
 
-/// Whether either side says nothing, because of what a witness saw.
-pub(crate) fn is_void((base, other): &(&Run<'_>, &Run<'_>)) -> bool {
-    base.is_void || other.is_void
+/// The pairs that count, and how many a witness left out.
+///
+/// By slices a start is left out if leakage shifts its ratios. By blocks a pair is left out if a
+/// canary found the machine slow before one of its trials, for no known reason; but if fewer than
+/// [`FEWEST_BLOCKS`] or than half of the pairs would stay, all of them do. A slow machine hits the
+/// base as often as the cell, so a pair that stays widens the interval and shifts nothing.
+pub(crate) fn counting<'a, 'b>(
+    basis: Basis,
+    base: &'b CellRuns<'a>,
+    other: &'b CellRuns<'a>,
+    step: &str,
+) -> (Vec<(&'b Run<'a>, &'b Run<'a>)>, usize) {
+    let all = by_block(base, other, step);
+    let is_void = |(base, other): &&(&Run<'_>, &Run<'_>)| base.is_void || other.is_void;
+    let left_out = all.iter().filter(is_void).count();
+    let staying = all.len() - left_out;
+    let are_enough = staying >= FEWEST_BLOCKS && 2 * staying >= all.len();
+    if basis == Basis::Blocks && !are_enough {
+        return (all, 0);
+    }
+    let counting = all.into_iter().filter(|pair| !is_void(&pair)).collect();
+    (counting, left_out)
 }
 
 /// What a witness saw of the last pair that it leaves out.
