@@ -59,7 +59,8 @@ pub use stored::Stored;
 pub use verdicts::{
     Basis, CONTROL_LEVEL, Call, Change, Control, Estimate, Explanation, Finding, Findings, Power,
     STARTS_TO_LEAVE, SettingChange, StepDone, StepPower, StepProgress, brief_lines, explain,
-    finding_line, is_decided, is_look, power_of_blocks, progress, verdict_lines,
+    finding_line, is_decided, is_look, machine_taken, power_of_blocks, progress, running_table,
+    verdict_lines,
 };
 pub use view::View;
 pub use waits::{WaitChange, Waited, waits_of};

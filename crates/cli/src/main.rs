@@ -11,6 +11,7 @@ macro_rules! tell {
 
 mod arguments;
 mod failure;
+mod live;
 mod output;
 mod places;
 mod progress;

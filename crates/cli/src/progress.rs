@@ -1,4 +1,5 @@
-//! The live line: one for the running step on a terminal, plain lines elsewhere.
+//! How a campaign goes, on standard error: the live view of a terminal, or a line for the running
+//! step; plain lines elsewhere.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::Arc;
@@ -9,12 +10,14 @@ use plimsoll_core::units::{count, format_count, format_duration_ns, format_group
 use plimsoll_lab::{
     Notice, Observer, StepProgress, StepTurns, TrialMessage, TurnsProgress, TurnsRatio,
 };
+use plimsoll_store::CampaignDir;
 use plimsoll_store::header::CampaignHeader;
 use rustix::termios::tcgetwinsize;
 use signal_hook::consts::SIGQUIT;
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
+use crate::live::Live;
 use crate::signals::stop_signals;
 
 /// Without a terminal a long step reports its progress this often.
@@ -24,6 +27,8 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 pub struct Console {
     stop_requests: Arc<AtomicUsize>,
     is_terminal: bool,
+    /// Of a campaign in a terminal.
+    view: Option<Live>,
     /// Of the column with the names of steps.
     name_width: usize,
     has_live_line: bool,
@@ -31,9 +36,12 @@ pub struct Console {
 }
 
 impl Console {
-    pub fn new(header: &CampaignHeader) -> Result<Self, Failure> {
+    pub fn new(campaign: &CampaignDir) -> Result<Self, Failure> {
         let mut console = Self::listening()?;
-        console.begin(header);
+        console.begin(&campaign.header);
+        if console.is_terminal {
+            console.view = Live::of(campaign);
+        }
         Ok(console)
     }
 
@@ -52,6 +60,7 @@ impl Console {
         Ok(Self {
             stop_requests,
             is_terminal: stderr().is_terminal(),
+            view: None,
             name_width: 0,
             has_live_line: false,
             last_plain: Instant::now(),
@@ -75,6 +84,7 @@ impl Console {
 
     /// Leaves the cursor on a line of its own.
     pub fn finish(&mut self) {
+        self.view = None;
         self.clear();
     }
 
@@ -88,12 +98,17 @@ impl Console {
     /// A line of its own.
     pub fn line(&mut self, text: &str) {
         self.clear();
-        tell!("{text}");
+        match &self.view {
+            Some(view) => view.print(text),
+            None => tell!("{text}"),
+        }
         self.last_plain = Instant::now();
     }
 
     fn live(&mut self, text: &str) {
-        if self.is_terminal {
+        if let Some(view) = &mut self.view {
+            view.running(text);
+        } else if self.is_terminal {
             let _ = write!(stderr(), "\r\x1b[K{}", fit(text));
             let _ = stderr().flush();
             self.has_live_line = true;
@@ -162,12 +177,17 @@ impl Observer for Console {
                 attempt,
                 trials,
                 cell,
-            } => self.line(&format!(
-                "\x1b[1m{}\x1b[0m (trial {} of {trials}{})",
-                cell.label,
-                trial.number,
-                attempt_note(attempt)
-            )),
+            } => {
+                if let Some(view) = &mut self.view {
+                    view.begins("trial", trial.number, trials as u32);
+                }
+                self.line(&format!(
+                    "\x1b[1m{}\x1b[0m (trial {} of {trials}{})",
+                    cell.label,
+                    trial.number,
+                    attempt_note(attempt)
+                ));
+            }
             Notice::StateStart { cell, load } => {
                 let again = if load > 1 { ", once more" } else { "" };
                 self.line(&format!(
@@ -185,6 +205,9 @@ impl Observer for Console {
                 cells,
                 attempt,
             } => {
+                if let Some(view) = &mut self.view {
+                    view.begins("start", start, starts);
+                }
                 let labels: Vec<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();
                 self.line(&format!(
                     "\x1b[1mstart {start} of {starts}{}\x1b[0m: {}",

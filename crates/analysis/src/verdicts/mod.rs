@@ -45,5 +45,5 @@ pub use measured::{Role, headline};
 pub(crate) use pairs::basis;
 pub use plimsoll_stats::{Verdict, as_percent};
 pub use stopping::{STARTS_TO_LEAVE, StepDone, StepProgress, is_decided, is_look, progress};
-pub use summary::sentences;
+pub use summary::{machine_taken, running_table, sentences};
 pub use why::{Explanation, SettingChange, explain};

@@ -28,7 +28,7 @@ pub fn sentences(view: &View) -> Vec<String> {
         let of = of_throughput(findings, cell);
         format!("{}: {}", view.cells[cell].label, sentence(&of))
     });
-    of_cells.chain(machine(findings)).collect()
+    of_cells.chain(machine_taken(view)).collect()
 }
 
 fn candidates(findings: &Findings) -> impl Iterator<Item = usize> {
@@ -106,8 +106,8 @@ fn change(finding: &Finding) -> String {
 }
 
 /// What others took of the machine, if that is worth a word.
-fn machine(findings: &Findings) -> Option<String> {
-    let taken = findings.taken.filter(|taken| *taken >= WORTH_A_WORD)?;
+pub fn machine_taken(view: &View) -> Option<String> {
+    let taken = view.findings.taken.filter(|taken| *taken >= WORTH_A_WORD)?;
     Some(format!(
         "others took {:.0} % of the machine's CPU meanwhile: that is in the intervals",
         100.0 * taken
@@ -117,6 +117,37 @@ fn machine(findings: &Findings) -> Option<String> {
 /// A row per step, a column per candidate with its ratio, interval and verdict, and one for the
 /// base's second instance.
 pub fn ratio_table(view: &View) -> Vec<String> {
+    // Words where there is room for them, else marks.
+    let in_words = rows(view, false);
+    let is_wide = in_words.iter().any(|line| line.chars().count() > COLUMNS);
+    let mut lines = vec![format!(
+        "Throughput relative to {}: ratio, 95 % interval, verdict",
+        bases(view)
+    )];
+    match is_wide {
+        false => lines.extend(in_words),
+        true => {
+            lines.extend(rows(view, true));
+            lines.push(format!(
+                "+ improvement   - regression   = equivalent (within {:.0} %)   ? inconclusive   \
+                ~ depends on turns   x invalid",
+                100.0 * view.findings.margin
+            ));
+        }
+    }
+    lines
+}
+
+/// The same of a campaign on its way, with marks; empty before there is a ratio.
+pub fn running_table(view: &View) -> Vec<String> {
+    match view.findings.all.is_empty() {
+        true => Vec::new(),
+        false => rows(view, true),
+    }
+}
+
+/// A head, and a row per step.
+fn rows(view: &View, is_brief: bool) -> Vec<String> {
     let findings = &view.findings;
     let cells: Vec<usize> = candidates(findings).collect();
     let steps: Vec<&str> = findings
@@ -131,58 +162,36 @@ pub fn ratio_table(view: &View) -> Vec<String> {
         .iter()
         .filter(|control| control.role == Role::Throughput)
         .collect();
-    // Words where there is room for them, else marks.
-    let table = |is_brief: bool| {
-        let mut columns: Vec<Vec<String>> = vec![
-            std::iter::once(String::new())
-                .chain(steps.iter().map(|step| (*step).to_owned()))
+    let mut columns: Vec<Vec<String>> = vec![
+        std::iter::once(String::new())
+            .chain(steps.iter().map(|step| (*step).to_owned()))
+            .collect(),
+    ];
+    for &cell in &cells {
+        let entry = |step: &&str| {
+            let finding = findings.of_throughput(cell, step);
+            finding.map_or("-".to_owned(), |finding| entry(finding, is_brief))
+        };
+        let head = view.cells[cell].label.clone();
+        columns.push(
+            std::iter::once(head)
+                .chain(steps.iter().map(entry))
                 .collect(),
-        ];
-        for &cell in &cells {
-            let entry = |step: &&str| {
-                let finding = findings.of_throughput(cell, step);
-                finding.map_or("-".to_owned(), |finding| entry(finding, is_brief))
-            };
-            let head = view.cells[cell].label.clone();
-            columns.push(
-                std::iter::once(head)
-                    .chain(steps.iter().map(entry))
-                    .collect(),
-            );
-        }
-        if let Some(control) = controls.first() {
-            let entry = |step: &&str| {
-                let control = controls.iter().find(|control| control.step == **step);
-                control.map_or("-".to_owned(), |control| of_control(control, is_brief))
-            };
-            let head = format!("{} (A/A, 99 %)", control.cell);
-            columns.push(
-                std::iter::once(head)
-                    .chain(steps.iter().map(entry))
-                    .collect(),
-            );
-        }
-        lines_of(&columns)
-    };
-    let is_wide = |lines: &[String]| lines.iter().any(|line| line.chars().count() > COLUMNS);
-    let in_words = table(false);
-    let title = format!(
-        "Throughput relative to {}: ratio, 95 % interval, verdict",
-        bases(view)
-    );
-    let mut lines = vec![title];
-    match is_wide(&in_words) {
-        false => lines.extend(in_words),
-        true => {
-            lines.extend(table(true));
-            lines.push(format!(
-                "+ improvement   - regression   = equivalent (within {:.0} %)   ? inconclusive   \
-                ~ depends on turns   x invalid",
-                100.0 * findings.margin
-            ));
-        }
+        );
     }
-    lines
+    if let Some(control) = controls.first() {
+        let entry = |step: &&str| {
+            let control = controls.iter().find(|control| control.step == **step);
+            control.map_or("-".to_owned(), |control| of_control(control, is_brief))
+        };
+        let head = format!("{} (A/A, 99 %)", control.cell);
+        columns.push(
+            std::iter::once(head)
+                .chain(steps.iter().map(entry))
+                .collect(),
+        );
+    }
+    lines_of(&columns)
 }
 
 fn entry(finding: &Finding, is_brief: bool) -> String {

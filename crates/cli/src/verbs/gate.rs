@@ -117,7 +117,7 @@ fn measured(
     for note in notes {
         tell!("{note}");
     }
-    let mut console = Console::new(&campaign.header)?;
+    let mut console = Console::new(&campaign)?;
     warn_of_disturbance(&campaign);
     let (stored, budget) = (Stored::newest(store), Duration::from_nanos(budget_ns));
     let mut until = UntilGated::new(&mut console, request, &stored, budget);

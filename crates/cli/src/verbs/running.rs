@@ -23,7 +23,7 @@ pub fn run_to_end(
     is_json: bool,
 ) -> VerbResult {
     let program = this_program()?;
-    let mut console = Console::new(&campaign.header)?;
+    let mut console = Console::new(&campaign)?;
     warn_of_disturbance(&campaign);
     let end = run_campaign(&mut campaign, turn, builds, &program, &mut console)?;
     console.finish();
