@@ -6,16 +6,22 @@
 #     PLIMSOLL_BUDGET    12m                            PLIMSOLL_ACCEPT    file with accepted losses, if it is there
 #     PLIMSOLL_UNDECIDED pass (default) or fail: what no decision means for the job
 #     PLIMSOLL_LABELS    the request's labels; plimsoll-accept among them accepts all losses
+#     PLIMSOLL_BUILDS    folder for builds that are fetched or registered (the user's cache)
 # Writes plimsoll-comment.md, plimsoll-gate.xml and the store plimsoll-runs into the current folder.
 set -eu
 
 tests=${PLIMSOLL_TESTS:-point-query,hot-points,points-covered-si,range-covered-pk,read-only-count,update-index,update-nonindex,insert}
 plan=plimsoll-gate.toml
 
+# plimsoll with the folder for builds.
+with_builds() {
+    plimsoll "$@" ${PLIMSOLL_BUILDS:+--cache "$PLIMSOLL_BUILDS"}
+}
+
 # build FOLDER_OR_NAME LABEL: the build's name in plans.
 build() {
     if [ -d "$1" ]; then
-        plimsoll build add --basedir "$1" --label "$2" | cut -d' ' -f1
+        with_builds build add --basedir "$1" --label "$2" | cut -d' ' -f1
     else
         echo "$1"
     fi
@@ -23,13 +29,13 @@ build() {
 
 base=$(build "${PLIMSOLL_BASE:?the folder of the base}" base)
 candidate=$(build "${PLIMSOLL_CANDIDATE:?the folder of the candidate}" candidate)
-plimsoll init --builds "$base,$candidate" --tests "$tests" --out "$plan" --force > /dev/null
+with_builds init --builds "$base,$candidate" --tests "$tests" --out "$plan" --force > /dev/null
 
 accept=""
 [ ! -f "${PLIMSOLL_ACCEPT:=.plimsoll-accept}" ] || accept="--accept $PLIMSOLL_ACCEPT"
 status=0
 # shellcheck disable=SC2086
-plimsoll gate "$plan" --candidate "$candidate" --max-regression "${PLIMSOLL_READS:-3%}" \
+with_builds gate "$plan" --candidate "$candidate" --max-regression "${PLIMSOLL_READS:-3%}" \
     --threshold "writes=${PLIMSOLL_WRITES:-5%}" --budget "${PLIMSOLL_BUDGET:-12m}" $accept \
     --comment plimsoll-comment.md --junit plimsoll-gate.xml || status=$?
 
