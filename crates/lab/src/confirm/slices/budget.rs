@@ -17,6 +17,8 @@ const TURNS_TO_SETUP: f64 = 2.0;
 const MOST_TIMES: f64 = 4.0;
 /// Nor less than such a part, where a budget is short.
 const LEAST_TIMES: f64 = 0.5;
+/// What a step of the first start is taken to cost besides its turns, in seconds.
+const FIRST_STEP_S: f64 = 1.5;
 /// So many starts have their time before any has more turns: with fewer an interval over starts is
 /// wide, however long each is.
 const STARTS_FIRST: u32 = 8;
@@ -76,16 +78,18 @@ impl<'a> BudgetWatch<'a> {
 
     /// How long each of so many steps has turns in the next start.
     pub fn time_of_step(&self, steps: usize) -> Duration {
-        let Some(last) = self.last else {
-            return self.time;
-        };
         let steps = steps.max(1) as f64;
+        let [least, greatest] = [LEAST_TIMES, MOST_TIMES].map(|times| self.time.mul_f64(times));
+        let Some(last) = self.last else {
+            let first = self.left().as_secs_f64() / f64::from(STARTS_FIRST) / steps;
+            let wanted = (first - FIRST_STEP_S).max(0.0).min(self.time.as_secs_f64());
+            return Duration::from_secs_f64(wanted).max(least);
+        };
         let setup = last.setup.as_secs_f64();
         let wanted = (TURNS_TO_SETUP * setup / steps).max(self.time.as_secs_f64());
         let still = f64::from(STARTS_FIRST.saturating_sub(self.booked).max(1));
         let affordable = (self.left().as_secs_f64() / still - setup) / steps;
         let most = affordable - last.step.as_secs_f64();
-        let [least, greatest] = [LEAST_TIMES, MOST_TIMES].map(|times| self.time.mul_f64(times));
         Duration::from_secs_f64(wanted.min(most).max(0.0)).clamp(least, greatest)
     }
 
@@ -338,6 +342,27 @@ mod tests {
         for (steps, wanted) in [(1, 4.0), (4, 1.5), (6, 0.666), (8, 0.5), (40, 0.5)] {
             let found = seconds(steps);
             assert!((found - wanted).abs() < 0.01, "{steps} steps: {found}");
+        }
+    }
+
+    #[test]
+    fn the_first_start_of_a_short_budget_is_short() {
+        for (seconds, steps, wanted) in [
+            (2700, 32, 1.0),
+            (120, 8, 0.5),
+            (160, 8, 1.0),
+            (144, 8, 0.75),
+        ] {
+            let budget = Budget {
+                time_ns: seconds * 1_000_000_000,
+                ..BUDGET
+            };
+            let watch = BudgetWatch::new(&budget, SECOND, 32, Duration::ZERO);
+            let found = watch.time_of_step(steps).as_secs_f64();
+            assert!(
+                (found - wanted).abs() < 0.01,
+                "{seconds} s for {steps}: {found}"
+            );
         }
     }
 
