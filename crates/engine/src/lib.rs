@@ -8,6 +8,7 @@ mod drain;
 mod driver;
 mod error;
 mod external;
+mod foreign_folder;
 mod kv;
 pub mod mysql;
 pub mod null;

@@ -15,6 +15,7 @@ mod placeholder;
 mod readback;
 mod server;
 mod session;
+mod shared_memory;
 mod start;
 mod state;
 mod text;
@@ -23,6 +24,7 @@ mod wire;
 
 pub use forms::PostgresForms;
 use options::{Config, Major};
+pub use shared_memory::release_shared_memory;
 
 use crate::driver::{Driver, Open};
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};

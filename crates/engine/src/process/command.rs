@@ -1,8 +1,12 @@
-//! The one place where commands of children are made: none of them is given a password.
+//! The one place where commands of children are made: none of them is given a password, and what is
+//! only asked something has a limit.
 
 use std::ffi::OsStr;
-use std::process::Command;
+use std::io::{self, Read};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 /// Names of environment variables that hold passwords.
 static SECRETS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -28,9 +32,68 @@ pub fn child_command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
+const POLL: Duration = Duration::from_millis(5);
+
+/// What a command prints and how it ends. One that has not ended within the limit is killed, and is
+/// an error.
+pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Output> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // Read beside waiting: a full pipe would keep the program from ending.
+    fn read_all(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            if let Some(mut pipe) = pipe {
+                let _ = pipe.read_to_end(&mut bytes);
+            }
+            bytes
+        })
+    }
+    let (output, errors) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
+    let started = Instant::now();
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break status,
+            None if started.elapsed() < limit => thread::sleep(POLL),
+            None => {
+                let _ = child.kill();
+                let _ = child.wait();
+                let why = format!("no answer within {} s", limit.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+        }
+    };
+    Ok(Output {
+        status,
+        stdout: output.join().unwrap_or_default(),
+        stderr: errors.join().unwrap_or_default(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_does_not_end_is_an_error_and_gone() {
+        let mut endless = child_command("/bin/sh");
+        endless.args(["-c", "echo $$; exec sleep 600"]);
+        let error = output_within(&mut endless, Duration::from_millis(100)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+
+        // More than a pipe holds, to both.
+        let mut wordy = child_command("/bin/sh");
+        wordy.args([
+            "-c",
+            "head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2; exit 3",
+        ]);
+        let said = output_within(&mut wordy, Duration::from_secs(60)).unwrap();
+        let lengths = (said.stdout.len(), said.stderr.len());
+        assert_eq!((lengths, said.status.code()), ((300_000, 300_000), Some(3)));
+    }
 
     #[test]
     fn a_variable_that_is_kept_reaches_no_child() {

@@ -2,10 +2,11 @@
 //! able to reach every folder on the way to its files.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::EngineError;
+use crate::foreign_folder::give;
 use crate::process::UserIds;
 
 /// `nobody` and its group.
@@ -44,19 +45,12 @@ impl Account {
     /// Makes `path` the server's, and lets nobody else (but root) into it: the server trusts
     /// whoever reaches its socket.
     pub fn give(self, path: &Path, mode: u32) -> Result<(), EngineError> {
-        let owned = match self {
-            Self::Ourselves => Ok(()),
-            Self::Other(UserIds { uid, gid }) => chown(path, Some(uid), Some(gid)),
-        };
-        owned
-            .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(mode)))
-            .map_err(|error| {
-                EngineError::new(format!(
-                    "hand {} to postgres's user: {error}; choose a folder on a disk with \
-                    permissions",
-                    path.display()
-                ))
-            })
+        give(path, self.user(), mode).map_err(|error| {
+            EngineError::new(format!(
+                "hand {} to postgres's user: {error}; choose a folder on a disk with permissions",
+                path.display()
+            ))
+        })
     }
 
     /// Checks that the server's user may pass every folder above `path`. `path` is absolute and
@@ -111,6 +105,8 @@ fn may_search(mode: u32, owner: u32, group: u32, user: UserIds) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

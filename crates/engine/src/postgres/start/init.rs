@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::account::Account;
+use crate::foreign_folder::ForeignFolder;
 use crate::postgres::link::{Address, SOCKET_PORT, SUPERUSER};
 use crate::postgres::options::{Config, Major, file_text};
 use crate::postgres::readback::FILE_NAME;
@@ -13,6 +14,10 @@ use crate::{DataInit, EngineError, InstalledBuild, StartOptions, Transport};
 
 /// `initdb` takes a second or two; a slow disk more.
 const INIT_LIMIT: Duration = Duration::from_secs(300);
+
+/// PostgreSQL's own folder, and its file of parameters.
+const DATA: &str = "pgdata";
+const MAIN_FILE: &str = "postgresql.conf";
 
 /// A unix socket's path has so many bytes at most.
 const SOCKET_PATH_BYTES: usize = 107;
@@ -78,7 +83,7 @@ impl Cluster {
     }
 
     pub fn data_dir(&self) -> PathBuf {
-        self.folder.join("pgdata")
+        self.folder.join(DATA)
     }
 
     pub fn socket(&self) -> PathBuf {
@@ -197,16 +202,17 @@ impl Cluster {
             ("restart_after_crash", "off"),
         ]);
         let path = self.data_dir().join(FILE_NAME);
-        let main = self.data_dir().join("postgresql.conf");
         let include = format!("include '{FILE_NAME}'\n");
         let parameters = owned + &config.file_text();
+        let owner = self.account.user();
         let write = || -> std::io::Result<()> {
-            fs::write(&path, &parameters)?;
-            let text = fs::read_to_string(&main)?;
+            let data_dir = ForeignFolder::open(&self.folder)?.folder(DATA)?;
+            data_dir.replace(FILE_NAME, &parameters, owner)?;
+            let text = data_dir.read(MAIN_FILE)?;
             if text.ends_with(&include) {
                 Ok(())
             } else {
-                fs::write(&main, text + "\n" + &include)
+                data_dir.replace(MAIN_FILE, &(text + "\n" + &include), owner)
             }
         };
         write().map_err(|error| {
@@ -215,7 +221,6 @@ impl Cluster {
                 path.display()
             ))
         })?;
-        self.account.give(&path, 0o600)?;
         let kept = log_dir.join(FILE_NAME);
         fs::write(&kept, &parameters).map_err(|error| {
             EngineError::new(format!(

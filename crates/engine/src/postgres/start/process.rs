@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use crate::postgres::shared_memory::{attached, note_segments, shared_memory_id};
 use crate::process::ServerProcess;
 use crate::{EngineError, Health};
 
@@ -54,6 +55,9 @@ impl Postmaster {
             .and_then(|line| line.trim().parse().ok())
         {
             self.process.set_main(pid);
+            if let Some(data_dir) = self.pid_file.parent() {
+                note_segments(data_dir, pid);
+            }
         }
     }
 
@@ -97,54 +101,5 @@ impl Drop for Postmaster {
         while Instant::now() < deadline && attached(id).is_some_and(|processes| processes > 0) {
             std::thread::sleep(PAUSE);
         }
-    }
-}
-
-/// The id of the shared memory that all processes of a server are attached to: the second number in
-/// line 7 of `postmaster.pid`.
-fn shared_memory_id(pid_file: &str) -> Option<u64> {
-    pid_file
-        .lines()
-        .nth(6)?
-        .split_ascii_whitespace()
-        .nth(1)?
-        .parse()
-        .ok()
-}
-
-/// How many processes are attached to a shared memory; `None` when it is gone or the kernel does
-/// not say.
-fn attached(id: u64) -> Option<u64> {
-    attached_in(&fs::read_to_string("/proc/sysvipc/shm").ok()?, id)
-}
-
-/// `shmid` is the second column of `/proc/sysvipc/shm`, and `nattch` the seventh.
-fn attached_in(table: &str, id: u64) -> Option<u64> {
-    let mut rows = table
-        .lines()
-        .skip(1)
-        .map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
-    let row = rows.find(|row| row.get(1).is_some_and(|found| found.parse() == Ok(id)))?;
-    row.get(6)?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_shared_memory_is_found_in_both_files() {
-        let pid_file = "17999\n/d/pgdata\n1795257600\n5432\n/d\n\n  4325393        17\nready   \n";
-        assert_eq!(shared_memory_id(pid_file), Some(17));
-        assert_eq!(shared_memory_id("17999\n/d/pgdata\n"), None);
-        let table = "       key      shmid perms                  size  cpid  lpid nattch   uid   \
-                    gid  cuid  cgid\n\
-                     \x20  4325392         16   600                    56 17990 17990      0 65534 \
-                    65534 65534 65534\n\
-                     \x20  4325393         17   600                    56 17999 18005      6 65534 \
-                    65534 65534 65534\n";
-        assert_eq!(attached_in(table, 17), Some(6));
-        assert_eq!(attached_in(table, 16), Some(0));
-        assert_eq!(attached_in(table, 18), None);
     }
 }

@@ -6,7 +6,6 @@ mod flags;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 pub use flags::Job;
@@ -14,7 +13,7 @@ pub use flags::Job;
 use super::options::{NOT_APPLIED, check};
 use super::ram_bytes;
 use super::server::read_back;
-use crate::process::{Program, ServerProcess, child_command};
+use crate::process::{Program, ServerProcess, child_command, output_within};
 use crate::{EngineError, Health, InstalledBuild, Settings};
 
 /// A look at what the program is and runs with is over in a moment.
@@ -74,17 +73,14 @@ impl DbBench {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         // Flags differ by version, and only the program itself tells which it has.
-        let help = child_command(&program)
-            .arg("--help")
-            .envs(&env)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| {
-                EngineError::new(format!(
-                    "start {}: {error}; check that it is there and can be run",
-                    program.display()
-                ))
-            })?;
+        let mut help = child_command(&program);
+        help.arg("--help").envs(&env);
+        let help = output_within(&mut help, LOOK_LIMIT).map_err(|error| {
+            EngineError::new(format!(
+                "start {}: {error}; check that it is there and can be run",
+                program.display()
+            ))
+        })?;
         let text = String::from_utf8_lossy(&help.stdout);
         let flags: BTreeSet<String> = text
             .lines()

@@ -1,0 +1,198 @@
+//! What a server keeps in the kernel: a segment of System V that says who is attached, and segments
+//! below `/dev/shm`. A server removes them itself when it ends or starts again. One that was killed
+//! does neither, and its data is removed: then they would stay until the next boot, and there is room
+//! for some thousand.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::foreign_folder::ForeignFolder;
+use crate::process::{child_command, output_within};
+
+const PID_FILE: &str = "postmaster.pid";
+/// Beside the data directory: the names that its server has mapped.
+const SEGMENTS_FILE: &str = "segments";
+const REMOVE_LIMIT: Duration = Duration::from_secs(10);
+const SHM: &str = "/dev/shm/";
+const PREFIX: &str = "PostgreSQL.";
+/// How deep below a trial's folder data directories are.
+const DEPTH: u32 = 3;
+
+/// The id of the shared memory that all processes of a server are attached to: the second number in
+/// line 7 of `postmaster.pid`.
+pub fn shared_memory_id(pid_file: &str) -> Option<u64> {
+    pid_file
+        .lines()
+        .nth(6)?
+        .split_ascii_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+}
+
+/// How many processes are attached to a shared memory; `None` when it is gone or the kernel does
+/// not say.
+pub fn attached(id: u64) -> Option<u64> {
+    attached_in(&fs::read_to_string("/proc/sysvipc/shm").ok()?, id)
+}
+
+/// `shmid` is the second column of `/proc/sysvipc/shm`, and `nattch` the seventh.
+fn attached_in(table: &str, id: u64) -> Option<u64> {
+    row_of(table, id)?.get(6)?.parse().ok()
+}
+
+fn row_of(table: &str, id: u64) -> Option<Vec<&str>> {
+    let mut rows = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+    rows.find(|row| row.get(1).is_some_and(|found| found.parse() == Ok(id)))
+}
+
+/// Writes down the segments that a server has mapped, so that they can be removed if it cannot do it
+/// itself.
+pub fn note_segments(data_dir: &Path, pid: u32) {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let folder = data_dir.parent().map(ForeignFolder::open);
+    let (names, folder) = (segments_in(&maps), folder.and_then(Result::ok));
+    // Without the file they stay behind if the server is killed, and nothing else.
+    if let Some(folder) = folder.filter(|_| !names.is_empty()) {
+        let _ = folder.replace(SEGMENTS_FILE, &names.join("\n"), None);
+    }
+}
+
+/// Names below `/dev/shm` of PostgreSQL's segments in `/proc/PID/maps`.
+fn segments_in(maps: &str) -> Vec<String> {
+    let names = maps.lines().filter_map(|line| line.rsplit_once(SHM));
+    let mut names: Vec<String> = names
+        .map(|(_, name)| name.trim().to_owned())
+        .filter(|name| is_segment(name))
+        .collect();
+    names.dedup();
+    names
+}
+
+fn is_segment(name: &str) -> bool {
+    let number = name.strip_prefix(PREFIX);
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Removes from the kernel what servers left there whose data directories are below this folder, if
+/// nobody is attached to it. To be called before the data is removed, when no server of it runs.
+pub fn release_shared_memory(below: &Path) {
+    release(below, DEPTH);
+}
+
+fn release(dir: &Path, depth: u32) {
+    release_of(dir);
+    let Ok(entries) = fs::read_dir(dir) else {
+        return;
+    };
+    // Of a link the type is that of the link.
+    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    for entry in entries.flatten().filter(is_folder) {
+        if depth > 0 {
+            release(&entry.path(), depth - 1);
+        }
+    }
+}
+
+/// What the server of a data directory left.
+fn release_of(data_dir: &Path) {
+    let read = |dir: Option<&Path>, name: &str| {
+        let folder = ForeignFolder::open(dir?).ok()?;
+        folder.read(name).ok()
+    };
+    let (Ok(about), Some(text)) = (
+        fs::symlink_metadata(data_dir),
+        read(Some(data_dir), PID_FILE),
+    ) else {
+        return;
+    };
+    if let Some(id) = shared_memory_id(&text).filter(|id| is_abandoned(*id, about.uid())) {
+        let mut command = child_command("ipcrm");
+        let _ = output_within(command.args(["-m", &id.to_string()]), REMOVE_LIMIT);
+    }
+    let names = read(data_dir.parent(), SEGMENTS_FILE);
+    for name in names
+        .unwrap_or_default()
+        .lines()
+        .filter(|name| is_segment(name))
+    {
+        let path = Path::new(SHM).join(name);
+        let is_of_owner = fs::symlink_metadata(&path).is_ok_and(|of| of.uid() == about.uid());
+        if is_of_owner && !is_mapped(name) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Whether a segment of System V is the owner's, as small as PostgreSQL's, and nobody is attached.
+fn is_abandoned(id: u64, owner: u32) -> bool {
+    let table = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    is_abandoned_in(&table, id, owner)
+}
+
+/// Columns: `size` is the fourth, `nattch` the seventh, `uid` the eighth.
+fn is_abandoned_in(table: &str, id: u64, owner: u32) -> bool {
+    const LARGEST: u64 = 64;
+    let number = |row: &[&str], at: usize| row.get(at)?.parse::<u64>().ok();
+    row_of(table, id).is_some_and(|row| {
+        number(&row, 3).is_some_and(|size| size <= LARGEST)
+            && number(&row, 6) == Some(0)
+            && number(&row, 7) == Some(u64::from(owner))
+    })
+}
+
+/// Whether a process has mapped this segment.
+fn is_mapped(name: &str) -> bool {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut maps = processes.filter_map(|entry| fs::read_to_string(entry.path().join("maps")).ok());
+    maps.any(|maps| segments_in(&maps).iter().any(|found| found == name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shared_memory_is_found_in_both_files() {
+        let pid_file = "17999\n/d/pgdata\n1795257600\n5432\n/d\n\n  4325393        17\nready   \n";
+        assert_eq!(shared_memory_id(pid_file), Some(17));
+        assert_eq!(shared_memory_id("17999\n/d/pgdata\n"), None);
+        let table = "       key      shmid perms                  size  cpid  lpid nattch   uid   \
+                    gid  cuid  cgid\n\
+                     \x20  4325392         16   600                    56 17990 17990      0 65534 \
+                    65534 65534 65534\n\
+                     \x20  4325393         17   600                    56 17999 18005      6 65534 \
+                    65534 65534 65534\n";
+        assert_eq!(attached_in(table, 17), Some(6));
+        assert_eq!(attached_in(table, 16), Some(0));
+        assert_eq!(attached_in(table, 18), None);
+    }
+    #[test]
+    fn only_what_nobody_uses_and_the_owner_has_is_removed() {
+        let row = |size: u64, attached: u32, owner: u32| {
+            format!("key shmid\n 4325392 16 600 {size} 17990 17990 {attached} {owner} 0 0 0\n")
+        };
+        assert!(is_abandoned_in(&row(56, 0, 65534), 16, 65534));
+        for other in [row(56, 1, 65534), row(56, 0, 1000), row(4096, 0, 65534)] {
+            assert!(!is_abandoned_in(&other, 16, 65534), "{other}");
+        }
+        assert!(!is_abandoned_in(&row(56, 0, 65534), 17, 65534));
+    }
+
+    #[test]
+    fn segments_are_known_by_their_names() {
+        let maps = "7f00-7f01 rw-s 00000000 00:19 12   /dev/shm/PostgreSQL.2711872394\n\
+                    7f02-7f03 rw-s 00000000 00:19 12   /dev/shm/PostgreSQL.2711872394\n\
+                    7f04-7f05 rw-s 00000000 00:19 13   /dev/shm/PostgreSQL.1/../x\n\
+                    7f06-7f07 rw-s 00000000 00:19 14   /dev/shm/other\n\
+                    7f08-7f09 r-xp 00000000 00:19 15   /usr/lib/libc.so\n";
+        assert_eq!(segments_in(maps), ["PostgreSQL.2711872394"]);
+    }
+}
