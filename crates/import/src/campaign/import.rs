@@ -19,7 +19,7 @@ use crate::names::test_file::TestFile;
 use crate::text::ReadError;
 use crate::tree::contents::{self, Contents};
 use crate::tree::unit::{Unit, units};
-use crate::tree::walk::walk;
+use crate::tree::walk::{self, walk};
 
 /// Raised whenever a reader or a formula changes what is kept: campaigns of an older one are then
 /// made again from their files.
@@ -163,7 +163,7 @@ fn import_unit(
     options: &Options,
     summary: &mut Summary,
 ) -> Result<(), ImportError> {
-    let hashes = parallel(&unit.files, |file| Some(hash(&fs::read(file).ok()?)));
+    let hashes = parallel(&unit.files, |file| Some(hash(&walk::read_file(file).ok()?)));
     let fingerprint = fingerprint(unit, &hashes);
     let made_with = format!(
         "readers {READERS}\nset {}\nbase {}\ndevice {}\n",
@@ -434,7 +434,7 @@ fn read_file(unit: &Unit, file: &Path) -> File {
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let contents = match fs::read(file) {
+    let contents = match walk::read_file(file) {
         Ok(bytes) => contents::read(&name, &bytes),
         Err(error) => Err(ReadError::new(1, format!("it cannot be read: {error}"))),
     };

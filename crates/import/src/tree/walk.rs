@@ -1,13 +1,42 @@
 //! Finding files.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use plimsoll_store::imported::LeftOut;
+use rustix::fs::{OFlags, fstatfs};
 
 /// The largest file that is read. No result is as large; what is may be a core dump or a data file.
-pub(crate) const SIZE_LIMIT: u64 = 1 << 30;
+pub(crate) const SIZE_LIMIT: u64 = 64 << 20;
+
+/// File systems whose files say what the kernel likes, and may never end: procfs, sysfs, tracefs,
+/// debugfs.
+const OF_THE_KERNEL: [u64; 4] = [0x9fa0, 0x6265_6572, 0x7472_6163, 0x6462_6720];
+
+/// All of a file. A link may lead anywhere: what is not a file on a disk, or grew beyond the limit,
+/// is an error, and nothing is waited for.
+pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits() as i32)
+        .open(path)?;
+    let refused = |why: &str| Err(io::Error::other(why.to_owned()));
+    if !file.metadata()?.is_file() {
+        return refused("it is not a file");
+    }
+    if OF_THE_KERNEL.contains(&(fstatfs(&file)?.f_type as u64)) {
+        return refused("it is the kernel's, not a file on a disk");
+    }
+    let mut bytes = Vec::new();
+    (&mut file).take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > SIZE_LIMIT {
+        return refused("it is larger than a result can be");
+    }
+    Ok(bytes)
+}
 
 /// What every Plimsoll campaign has.
 const CAMPAIGN: &str = "campaign.json";
@@ -127,7 +156,7 @@ mod tests {
         fs::create_dir_all(root.join("own/trials")).unwrap();
         fs::write(root.join("own/campaign.json"), "{}").unwrap();
         // A sparse file takes no room.
-        fs::File::create(root.join("giant"))
+        File::create(root.join("giant"))
             .unwrap()
             .set_len(2 << 30)
             .unwrap();
@@ -165,8 +194,34 @@ mod tests {
             left_out[2],
             (
                 "giant",
-                "it has 2147483648 bytes, more than a result can have (1073741824)"
+                "it has 2147483648 bytes, more than a result can have (67108864)"
             )
         );
+    }
+    #[test]
+    fn what_is_not_on_a_disk_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("kernel");
+        symlink("/proc/kmsg", &link).unwrap();
+        assert_eq!(
+            walk(dir.path()).files,
+            [link.as_path()],
+            "it calls itself a file"
+        );
+        // Who may not open it is refused before.
+        read_file(&link).unwrap_err();
+        let version = dir.path().join("version");
+        symlink("/proc/version", &version).unwrap();
+        let refused = read_file(&version).unwrap_err().to_string();
+        assert_eq!(refused, "it is the kernel's, not a file on a disk");
+        let file = dir.path().join("file");
+        fs::write(&file, "x").unwrap();
+        assert_eq!(read_file(&file).unwrap(), b"x");
+        File::create(&file)
+            .unwrap()
+            .set_len(SIZE_LIMIT + 1)
+            .unwrap();
+        let refused = read_file(&file).unwrap_err().to_string();
+        assert_eq!(refused, "it is larger than a result can be");
     }
 }

@@ -10,6 +10,7 @@ mod fetch;
 mod inspect;
 mod install;
 mod lock;
+mod manifest;
 mod progress;
 mod recipes;
 mod record;

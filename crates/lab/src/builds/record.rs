@@ -33,6 +33,10 @@ pub(crate) struct Provenance {
     /// The Debian packages that were unpacked, with their versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub packages: Vec<String>,
+    /// Sum of the file with the sums of all files; not of users' own builds, nor of those that were
+    /// added before there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files_sha256: Option<String>,
 }
 
 impl Record {
@@ -131,6 +135,7 @@ mod tests {
             provenance: Provenance {
                 source: "jcabi".into(),
                 packages: vec!["libaio1=0.3".into()],
+                files_sha256: Some("ab".into()),
             },
             build: InstalledBuild {
                 name: "mysql@5.6.14".into(),

@@ -7,6 +7,7 @@ use super::BuildCache;
 use crate::builds::error::BuildError;
 use crate::builds::inspect::facts::StatedFacts;
 use crate::builds::inspect::server_file::{real_program, sha256};
+use crate::builds::manifest;
 use crate::builds::record::Record;
 
 /// What a check of a build found.
@@ -25,21 +26,21 @@ pub struct BuildCheck {
 pub enum CheckState {
     /// As it was.
     Ok,
-    /// The server is another one, or does not run.
+    /// The server or another file is another one, or the server does not run.
     Changed,
     /// The server's file, or the build, is not there.
     Missing,
 }
 
 impl BuildCache {
-    /// Looks at builds again: the hash of the server, and whether it starts and states the same
+    /// Looks at builds again: the hashes of their files, and whether the server starts and states the same
     /// version. Without a name, at all.
     pub fn check(&self, name: Option<&BuildName>) -> Result<Vec<BuildCheck>, BuildError> {
         let records = self.records()?;
         let Some(name) = name else {
             return Ok(records
                 .into_iter()
-                .map(|(name, record)| check(name, record))
+                .map(|(name, record)| self.check_one(name, record))
                 .collect());
         };
         let exact = name.to_string();
@@ -50,7 +51,7 @@ impl BuildCache {
         };
         Ok(
             match records.into_iter().find(|(known, _)| *known == wanted) {
-                Some((name, record)) => vec![check(name, record)],
+                Some((name, record)) => vec![self.check_one(name, record)],
                 None => {
                     let finding = format!("not here; fetch it with `plimsoll build add {wanted}`");
                     vec![BuildCheck {
@@ -62,17 +63,25 @@ impl BuildCache {
             },
         )
     }
-}
 
-fn check(name: String, record: Result<Record, BuildError>) -> BuildCheck {
-    let (state, finding) = match record {
-        Err(error) => (CheckState::Changed, error.to_string()),
-        Ok(record) => check_build(&record.build),
-    };
-    BuildCheck {
-        name,
-        state,
-        finding,
+    fn check_one(&self, name: String, record: Result<Record, BuildError>) -> BuildCheck {
+        let root = self.dir.join(&name);
+        let files = |record: &Record| {
+            let wanted = record.provenance.files_sha256.as_deref()?;
+            manifest::changed(&root, wanted).unwrap_or_else(|error| Some(error.to_string()))
+        };
+        let (state, finding) = match record {
+            Err(error) => (CheckState::Changed, error.to_string()),
+            Ok(record) => match (check_build(&record.build), files(&record)) {
+                ((CheckState::Ok, _), Some(changed)) => (CheckState::Changed, changed),
+                (checked, _) => checked,
+            },
+        };
+        BuildCheck {
+            name,
+            state,
+            finding,
+        }
     }
 }
 

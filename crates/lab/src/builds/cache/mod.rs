@@ -17,6 +17,7 @@ use crate::builds::inspect::basedir::recognise;
 use crate::builds::inspect::server_file::{real_program, sha256, short_version};
 use crate::builds::install::from_recipe::Install;
 use crate::builds::lock::Lock;
+use crate::builds::manifest;
 use crate::builds::progress::{FetchProgress, Stage, Watch};
 use crate::builds::recipes::recipe::Recipe;
 use crate::builds::recipes::resolve::{CachedBuild, OWN, ResolvedBuild, nearest, resolve};
@@ -82,6 +83,23 @@ impl BuildCache {
         };
         check_unchanged(&record)?;
         Ok(Some(record.build))
+    }
+
+    /// [`BuildCache::get`], after a look at all of its files: seconds for a large one.
+    pub fn get_whole(&self, name: &BuildName) -> Result<Option<InstalledBuild>, BuildError> {
+        let Some(build) = self.get(name)? else {
+            return Ok(None);
+        };
+        let root = self.dir.join(&build.name);
+        let Some(record) = record::read(&root)? else {
+            return Ok(None);
+        };
+        if let Some(wanted) = &record.provenance.files_sha256
+            && let Some(changed) = manifest::changed(&root, wanted)?
+        {
+            return Err(unfit(&record, &changed));
+        }
+        Ok(Some(build))
     }
 
     /// The build; fetched where it is not here and `is_offline` allows it. Another process that
@@ -170,6 +188,10 @@ impl BuildCache {
         if record::read(&target).ok().flatten().is_none() {
             // What is there without a readable record was not a build.
             remove(&target)?;
+            // A power cut behind the rename must not leave a build with empty files.
+            File::open(root)
+                .and_then(|root| Ok(rustix::fs::syncfs(root)?))
+                .map_err(BuildError::io("write to the disk", root))?;
             fs::rename(root, &target).map_err(BuildError::io("move the build to", &target))?;
             sync(&self.dir);
         }
@@ -232,6 +254,7 @@ impl BuildCache {
                 provenance: Provenance {
                     source: OWN.to_owned(),
                     packages: Vec::new(),
+                    files_sha256: None,
                 },
                 build: build.clone(),
             },
@@ -368,6 +391,12 @@ fn check_unchanged(record: &Record) -> Result<(), BuildError> {
     } else {
         return Ok(());
     };
+    Err(unfit(record, &format!("{} {problem}", real.display())))
+}
+
+/// The error of a build that is not what it was.
+fn unfit(record: &Record, problem: &str) -> BuildError {
+    let build = &record.build;
     let name = &build.name;
     let next = if record.provenance.source == OWN {
         let label = name.split_once('+').map_or("...", |(_, label)| label);
@@ -380,8 +409,5 @@ fn check_unchanged(record: &Record) -> Result<(), BuildError> {
             "fetch it again with `plimsoll build remove {name}` and `plimsoll build add {name}`"
         )
     };
-    Err(BuildError::Unfit(format!(
-        "{name}: {} {problem}; {next}",
-        real.display()
-    )))
+    BuildError::Unfit(format!("{name}: {problem}; {next}"))
 }

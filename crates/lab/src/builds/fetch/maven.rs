@@ -77,7 +77,7 @@ impl Maven {
     fn command(&self, artifact: &str, folder: &Path) -> Command {
         let mut command = child_command("mvn");
         command
-            .args(["-q", "-B", "-U", MAVEN_GET, "-Dtransitive=false"])
+            .args(["-q", "-B", "-C", "-U", MAVEN_GET, "-Dtransitive=false"])
             .arg(format!("-Dartifact={artifact}"))
             .arg(format!("-Dmaven.repo.local={}", self.repository.display()))
             // Away from any pom.xml, which Maven would read.

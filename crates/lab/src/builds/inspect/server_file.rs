@@ -4,18 +4,16 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll_core::engines::EngineName;
-use plimsoll_engine::process::child_command;
+use plimsoll_engine::process::{child_command, output_within};
 use sha2::{Digest, Sha256};
 
 use crate::builds::error::BuildError;
 
 /// A server states its version at once; a cold disk needs some of this.
 const DEADLINE: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(10);
 
 /// The program behind our wrapper, or the program.
 pub(crate) fn real_program(server: &Path) -> PathBuf {
@@ -94,57 +92,13 @@ pub(crate) fn run(
     env: &BTreeMap<String, String>,
 ) -> Result<String, String> {
     let mut command = child_command(program);
-    command
-        .args(arguments)
-        .envs(env)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| error.to_string())?;
-    // Read beside waiting: a full pipe would keep the program from ending.
-    let read_all = |pipe: Option<Box<dyn Read + Send>>| {
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            if let Some(mut pipe) = pipe {
-                let _ = pipe.read_to_end(&mut bytes);
-            }
-            String::from_utf8_lossy(&bytes).into_owned()
-        })
-    };
-    let output = read_all(
-        child
-            .stdout
-            .take()
-            .map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
-    );
-    let errors = read_all(
-        child
-            .stderr
-            .take()
-            .map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
-    );
-    let started = Instant::now();
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if started.elapsed() < DEADLINE => std::thread::sleep(POLL),
-            Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("no answer within {} s", DEADLINE.as_secs()));
-            }
-            Err(error) => return Err(error.to_string()),
-        }
-    };
-    let (output, errors) = (
-        output.join().unwrap_or_default(),
-        errors.join().unwrap_or_default(),
-    );
-    if status.success() {
-        Ok(output)
+    command.args(arguments).envs(env).env("LC_ALL", "C");
+    let said = output_within(&mut command, DEADLINE).map_err(|error| error.to_string())?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if said.status.success() {
+        Ok(text(&said.stdout))
     } else {
-        Err(format!("{status}: {}", errors.trim()))
+        Err(format!("{}: {}", said.status, text(&said.stderr).trim()))
     }
 }
 

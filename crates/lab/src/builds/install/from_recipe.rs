@@ -19,6 +19,7 @@ use crate::builds::inspect::toolchain::toolchain;
 use crate::builds::install::libraries::bring_missing;
 use crate::builds::install::own_loader::wrap_programs;
 use crate::builds::install::unpack::{open_rights, unpack, unpack_debs};
+use crate::builds::manifest;
 use crate::builds::progress::{Stage, Watch};
 use crate::builds::recipes::recipe::{Layout, Package, Recipe};
 use crate::builds::recipes::resolve::is_patch_of;
@@ -56,12 +57,14 @@ impl<'a> Install<'a, '_> {
             Some(version) => format!("{}, package version {version}", package.describe()),
             None => package.describe(),
         };
+        let build = recognise(self.recipe, &root, env, origin)?;
         let record = Record {
             provenance: Provenance {
                 source: self.recipe.source.clone(),
                 packages,
+                files_sha256: Some(manifest::write(&root)?),
             },
-            build: recognise(self.recipe, &root, env, origin)?,
+            build,
         };
         record::write(&root, &record)?;
         Ok((root, record))

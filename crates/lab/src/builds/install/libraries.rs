@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::time::Duration;
 
-use plimsoll_engine::process::child_command;
+use plimsoll_engine::process::{child_command, output_within};
 
 use crate::builds::error::BuildError;
 use crate::builds::fetch::fetcher::Fetcher;
@@ -18,15 +19,17 @@ use crate::builds::recipes::recipe::Package;
 /// The folder of the copies, below a build's.
 const FOLDER: &str = "syslib";
 
+/// `ldd` reads some files.
+const LDD_LIMIT: Duration = Duration::from_secs(60);
+
 /// Names of libraries that a program asks for and this machine lacks.
 pub(crate) fn missing_libraries(program: &Path) -> Vec<String> {
     // Without `ldd` nothing is known to be missing; starting the server tells.
-    let Ok(output) = child_command("ldd")
-        .arg(program)
+    let mut ldd = child_command("ldd");
+    ldd.arg(program)
         .env("LC_ALL", "C")
-        .env_remove("LD_LIBRARY_PATH")
-        .output()
-    else {
+        .env_remove("LD_LIBRARY_PATH");
+    let Ok(output) = output_within(&mut ldd, LDD_LIMIT) else {
         return Vec::new();
     };
     parse_missing(&String::from_utf8_lossy(&output.stdout))

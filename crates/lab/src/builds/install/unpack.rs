@@ -251,8 +251,16 @@ fn unpack_tar(
             (tar::EntryType::Symlink, Some(link)) => taker.link(&link, &target)?,
             (tar::EntryType::Link, Some(link)) => {
                 // A second name of an entry before it: as good as a copy.
-                let first = taker.place(&link.to_string_lossy())?;
-                fs::copy(&first, &target).map_err(BuildError::io("copy", &first))?;
+                let link = link.to_string_lossy();
+                let first = taker.place(&link)?;
+                taker.check_folder(first.parent().unwrap_or(&first), &link)?;
+                if first.is_symlink() {
+                    return Err(leaves(&link));
+                }
+                let mut from = File::open(&first).map_err(BuildError::io("open", &first))?;
+                taker.write(&mut from, &target)?;
+                let mode = fs::metadata(&first).map_err(BuildError::io("read", &first))?;
+                set_mode(&target, mode.permissions().mode())?;
             }
             (kind, _) if kind.is_file() => {
                 let mode = entry.header().mode().map_err(unreadable)?;
@@ -328,19 +336,20 @@ impl<'a, 'w> EntryUnpacker<'a, 'w> {
         let target = self.place(entry)?;
         let folder = target.parent().unwrap_or(self.root);
         fs::create_dir_all(folder).map_err(BuildError::io("make", folder))?;
-        // A link that an earlier entry made must not lead this one out.
-        let real = folder
-            .canonicalize()
-            .map_err(BuildError::io("read", folder))?;
-        let root = self
-            .root
-            .canonicalize()
-            .map_err(BuildError::io("read", self.root))?;
-        if !real.starts_with(root) {
-            return Err(leaves(entry));
-        }
+        self.check_folder(folder, entry)?;
         self.count += 1;
         Ok(Some(target))
+    }
+
+    /// A link that an earlier entry made must not be on the way to this one: what is relative to it
+    /// would lead elsewhere than its name says.
+    fn check_folder(&self, folder: &Path, entry: &str) -> Result<(), BuildError> {
+        let real = |path: &Path| path.canonicalize().map_err(BuildError::io("read", path));
+        let below = folder.strip_prefix(self.root).unwrap_or(folder);
+        match real(folder)? == real(self.root)?.join(below) {
+            true => Ok(()),
+            false => Err(leaves(entry)),
+        }
     }
 
     /// The path of an entry, checked by its name alone.
@@ -358,7 +367,9 @@ impl<'a, 'w> EntryUnpacker<'a, 'w> {
     }
 
     fn write(&mut self, from: &mut impl Read, target: &Path) -> Result<(), BuildError> {
-        let mut file = File::create(target).map_err(BuildError::io("write", target))?;
+        // What an earlier entry put there may be a link.
+        let _ = fs::remove_file(target);
+        let mut file = File::create_new(target).map_err(BuildError::io("write", target))?;
         self.bytes += io::copy(from, &mut file).map_err(BuildError::io("write", target))?;
         self.watch.report(self.bytes);
         Ok(())
@@ -601,12 +612,36 @@ mod tests {
                 "a.tgz",
                 gz(&tar(&[F("a", b"x"), HardLink("b", "../../evil")])),
             ),
+            // The first link stays inside. Seen from where it leads, the second does not.
+            (
+                "a.tgz",
+                gz(&tar(&[
+                    Link("a/b/c/s", "../../.."),
+                    Link("a/b/c/s/l", "../../../evil"),
+                    F("l", b"x"),
+                ])),
+            ),
+            (
+                "a.tgz",
+                gz(&tar(&[
+                    Link("a/b/s", "../.."),
+                    F("x", b"x"),
+                    HardLink("y", "a/b/s/x"),
+                ])),
+            ),
         ] {
             let (dir, outcome) = run(name, &bytes, &everything);
             let error = outcome.unwrap_err().to_string();
             assert!(error.contains("would leave the build's folder"), "{error}");
             assert!(!dir.path().join("evil").exists() && !Path::new("/evil").exists());
         }
+    }
+
+    #[test]
+    fn a_file_replaces_a_link_of_its_name() {
+        let entries = [F("a", b"1"), Link("l", "a"), F("l", b"2")];
+        let (_dir, found) = run("a.tgz", &gz(&tar(&entries)), &[rule("")]);
+        assert_eq!(found.unwrap(), ["a 755 1", "l 755 2"]);
     }
 
     #[test]

@@ -1,0 +1,117 @@
+//! `files.sha256`: what the files of a fetched build were when it was added, in the form of
+//! `sha256sum`. Libraries and scripts move numbers as servers do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::builds::error::BuildError;
+use crate::builds::inspect::server_file::sha256;
+use crate::builds::record;
+
+const FILE: &str = "files.sha256";
+/// Between the sum and the path: the file is read as bytes.
+const SEPARATOR: &str = " *";
+
+/// Writes the sums of all files in `root`, and returns that of the file with them.
+pub(crate) fn write(root: &Path) -> Result<String, BuildError> {
+    let mut files = Vec::new();
+    list(root, Path::new(""), &mut files)?;
+    files.sort();
+    let mut text = String::new();
+    for file in files.iter().filter(|file| !is_own(file)) {
+        let Some(name) = file.to_str().filter(|name| !name.contains('\n')) else {
+            continue;
+        };
+        let sum = sha256(&root.join(file))?;
+        text.push_str(&format!("{sum}{SEPARATOR}{name}\n"));
+    }
+    let path = root.join(FILE);
+    fs::write(&path, text).map_err(BuildError::io("write", &path))?;
+    sha256(&path)
+}
+
+/// What is no longer as it was, in words; none if all is. Files that came later are not looked at.
+pub(crate) fn changed(root: &Path, wanted: &str) -> Result<Option<String>, BuildError> {
+    let path = root.join(FILE);
+    if !path.is_file() || sha256(&path)? != wanted {
+        return Ok(Some(format!("{} is not what it was", path.display())));
+    }
+    let text = fs::read_to_string(&path).map_err(BuildError::io("read", &path))?;
+    for (sum, name) in text.lines().filter_map(|line| line.split_once(SEPARATOR)) {
+        let file = root.join(name);
+        if !file.is_file() {
+            return Ok(Some(format!("{} is not there any more", file.display())));
+        }
+        if sha256(&file)? != sum {
+            return Ok(Some(format!("{} is not what it was", file.display())));
+        }
+    }
+    Ok(None)
+}
+
+fn is_own(file: &Path) -> bool {
+    [FILE, record::FILE]
+        .iter()
+        .any(|own| file == Path::new(own))
+}
+
+/// Files below a folder, by their paths below it. Links are not followed: what they lead to within
+/// the build is listed itself.
+fn list(root: &Path, below: &Path, files: &mut Vec<PathBuf>) -> Result<(), BuildError> {
+    let dir = root.join(below);
+    for entry in fs::read_dir(&dir).map_err(BuildError::io("read", &dir))? {
+        let entry = entry.map_err(BuildError::io("read", &dir))?;
+        let kind = entry.file_type().map_err(BuildError::io("read", &dir))?;
+        let path = below.join(entry.file_name());
+        if kind.is_dir() {
+            list(root, &path, files)?;
+        } else if kind.is_file() {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_changed_is_named_and_one_that_came_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        fs::create_dir(root.join("lib")).unwrap();
+        fs::write(root.join("lib/ha_rocksdb.so"), "library").unwrap();
+        fs::write(root.join("mysqld"), "server").unwrap();
+        fs::write(root.join(record::FILE), "{}").unwrap();
+        let sum = write(root).unwrap();
+        let found = || changed(root, &sum).unwrap();
+        fs::write(root.join(record::FILE), "{\"name\": 1}").unwrap();
+        fs::write(root.join("core"), "came later").unwrap();
+        assert_eq!(found(), None);
+
+        fs::write(root.join("lib/ha_rocksdb.so"), "").unwrap();
+        assert!(
+            found()
+                .unwrap()
+                .ends_with("ha_rocksdb.so is not what it was")
+        );
+        fs::remove_file(root.join("lib/ha_rocksdb.so")).unwrap();
+        assert!(
+            found()
+                .unwrap()
+                .ends_with("ha_rocksdb.so is not there any more")
+        );
+        let text = fs::read_to_string(root.join(FILE)).unwrap();
+        let others: Vec<&str> = text
+            .lines()
+            .filter(|line| line.ends_with("mysqld"))
+            .collect();
+        fs::write(root.join(FILE), others.join("\n")).unwrap();
+        assert!(
+            found()
+                .unwrap()
+                .ends_with("files.sha256 is not what it was")
+        );
+    }
+}
