@@ -26,6 +26,7 @@ use crate::stored::Stored;
 use crate::verdicts::{Basis, Experiment, Findings, Role, Spreads, basis, find};
 use crate::view::View;
 use crate::waits::waited;
+use crate::words::books::books_that_disagree;
 use crate::words::cell_notes::{cells_notes, stop_problem};
 use crate::words::notes::notes;
 use crate::words::reasons::reasons;
@@ -250,6 +251,7 @@ fn notes_of_cells(view: &View, cells: &[CellRuns<'_>], basis: Basis) -> Vec<Stri
         cells.filter_map(move |(info, cell)| note(&info.label, cell))
     };
     let mut notes = cells_notes(cells);
+    notes.extend(each(books_that_disagree));
     notes.extend(each(stop_problem));
     notes.extend(each(starved_clients));
     // By slices a server rests between its turns: what settles does so there.

@@ -135,7 +135,7 @@ mod tests {
         );
 
         let broken = &campaigns[newest - 1];
-        std::fs::create_dir_all(broken.path.join("trials/no-trial")).unwrap();
+        std::fs::write(broken.path.join("imported.json"), "{").unwrap();
         broken.load().unwrap_err();
         let stored = Stored::newest(&store);
         assert_eq!(ids(&stored, all), newest_first(newest - 1, newest - NEWEST));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::plan::Plan;
-use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutputs, run_step};
+use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutputs, no_series, run_step};
 use plimsoll_workload::insert_benchmark::InsertBenchmarkRun;
 
 use crate::Failed;
@@ -58,6 +58,7 @@ pub fn load(target: &Target) -> Result<(f64, f64), Failed> {
             StepOutputs {
                 log: &mut std::io::sink(),
                 progress: &mut |_: &Progress| {},
+                seconds: &mut no_series,
             },
         )?)
     })?;

@@ -10,7 +10,7 @@ use plimsoll_engine::{Prepared, SqlSession};
 use plimsoll_host::{Collector, Looks, Proc};
 use plimsoll_load::{
     Arrival, Control, Ended, Failure, MonotonicClock, Next, Outcome, Progress, StepOptions,
-    StepOutputs, Stop, Task, Worker, run_step,
+    StepOutputs, Stop, Task, Worker, no_series, run_step,
 };
 use plimsoll_workload::SharedServer;
 use serde::Serialize;
@@ -118,6 +118,7 @@ impl Selects {
             StepOutputs {
                 log: &mut std::io::sink(),
                 progress: &mut |_: &Progress| rss_pages = rss_pages.max(resident_pages()),
+                seconds: &mut no_series,
             },
         )?;
         let recorder_ns = thread_cpu_ns() - recorder_before_ns;

@@ -41,23 +41,38 @@ impl CampaignRun<'_, '_> {
         dir: &Path,
     ) -> Result<Result<(), String>, LabError> {
         let data_dir = self.trial_data_dir(scheduled, attempt);
+        let end = self.run_with_data(scheduled, attempt, dir, &data_dir);
+        remove_data(&data_dir, self.observer);
+        match end {
+            Err(LabError::Store(error)) if error.costs_one_trial() => {
+                Ok(Err(format!("failed to {error}")))
+            }
+            Err(LabError::Io(reason)) => Ok(Err(reason)),
+            end => end,
+        }
+    }
+
+    fn run_with_data(
+        &mut self,
+        scheduled: &ScheduledTrial,
+        attempt: u32,
+        dir: &Path,
+        data_dir: &Path,
+    ) -> Result<Result<(), String>, LabError> {
         let load = self.states.load_of(scheduled.block);
         let restored = self
             .states
-            .restore(scheduled.cell, load, &data_dir, self.observer)?;
-        let end =
-            match restored.and_then(|()| self.runner.order(scheduled, attempt, dir, &data_dir)) {
-                Ok(order) => {
-                    let order = TrialOrder { load, ..order };
-                    self.runner.run(&order, self.observer)?
-                }
-                Err(reason) => {
-                    write_trial_failed(dir, &reason, self.is_stopped())?;
-                    seal(dir)?;
-                    Err(reason)
-                }
-            };
-        remove_data(&data_dir, self.observer);
-        Ok(end)
+            .restore(scheduled.cell, load, data_dir, self.observer)?;
+        match restored.and_then(|()| self.runner.order(scheduled, attempt, dir, data_dir)) {
+            Ok(order) => {
+                let order = TrialOrder { load, ..order };
+                self.runner.run(&order, self.observer)
+            }
+            Err(reason) => {
+                write_trial_failed(dir, &reason, self.is_stopped())?;
+                seal(dir)?;
+                Ok(Err(reason))
+            }
+        }
     }
 }

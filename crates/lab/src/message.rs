@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use plimsoll_core::plan::{Cell, Step, Verify};
 use plimsoll_engine::{InstalledBuild, Password};
@@ -64,6 +65,12 @@ pub(crate) struct TrialOrder {
 /// says what hangs.
 pub(crate) const HUNG_EXIT: i32 = 70;
 
+/// What hangs is told in words that begin so.
+pub(crate) const HUNG: &str = "hung";
+
+/// How often a trial without turns says that its process lives.
+pub(crate) const BEAT: Duration = Duration::from_secs(5);
+
 /// The orchestrator's command that ends the step in flight and the trial.
 pub(crate) const STOP: &str = "stop";
 
@@ -96,6 +103,8 @@ pub(crate) struct TurnOrder {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialMessage {
+    /// The process lives, whatever its engine does.
+    Beat,
     /// A step is about to start.
     StepStart {
         step: String,

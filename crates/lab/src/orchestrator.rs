@@ -7,7 +7,9 @@ use plimsoll_core::name::BuildName;
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
 use plimsoll_store::header::CellHeader;
-use plimsoll_store::{CampaignDir, Design, PROFILES_FOLDER, TRIALS_FOLDER, TrialRecord};
+use plimsoll_store::{
+    CampaignDir, CampaignLock, Design, PROFILES_FOLDER, Reserve, TRIALS_FOLDER, TrialRecord,
+};
 
 use crate::builds::BuildCache;
 use crate::campaign::take_builds_that_came;
@@ -81,19 +83,32 @@ pub fn run_campaign_until(
         data_dir: &data_dir,
         observer,
     };
+    let _reserve = Reserve::take(&campaign.path);
+    let end = run_designed(&mut run, &lock, &done);
+    // Of one that was interrupted, too: resuming it makes all data again. And of one that failed,
+    // because the data may be what filled the disk.
+    remove_data(&data_dir, run.observer);
+    end
+}
+
+/// All trials, as the campaign's design has them.
+fn run_designed(
+    run: &mut CampaignRun<'_, '_>,
+    lock: &CampaignLock,
+    done: &[TrialRecord],
+) -> Result<CampaignEnd, LabError> {
+    let campaign = run.runner.campaign;
     let confirm = campaign.header.confirm.as_ref();
-    let mut end = match confirm.map(|confirm| confirm.design) {
-        Some(Design::Slices) => run_starts(&mut run, &done)?,
-        design => run_trials(&mut run, &done, design == Some(Design::Blocks))?,
+    let end = match confirm.map(|confirm| confirm.design) {
+        Some(Design::Slices) => run_starts(run, done)?,
+        design => run_trials(run, done, design == Some(Design::Blocks))?,
     };
     if let CampaignEnd::Decided { block } = end {
-        campaign.end_decided(&lock, block)?;
+        campaign.end_decided(lock, block)?;
     }
-    if end != CampaignEnd::Interrupted && run_profiles(&mut run)? {
-        end = CampaignEnd::Interrupted;
+    if end != CampaignEnd::Interrupted && run_profiles(run)? {
+        return Ok(CampaignEnd::Interrupted);
     }
-    // Of one that was interrupted, too: resuming it makes all data again.
-    remove_data(&data_dir, run.observer);
     Ok(end)
 }
 
@@ -140,9 +155,12 @@ fn run_trials(
             trials: schedule.len(),
             cell,
         });
-        let dir = run.runner.make_dir(scheduled, attempt)?;
-        match run.run_trial(scheduled, attempt, &dir)? {
-            Ok(()) if is_confirming => {
+        let ended = match run.runner.make_dir(scheduled, attempt) {
+            Ok(dir) => run.run_trial(scheduled, attempt, &dir)?.map(|()| dir),
+            Err(error) => Err(error.to_string()),
+        };
+        match ended {
+            Ok(dir) if is_confirming => {
                 let reason = witness.suspect(&dir)?;
                 let is_again = repeats.look(scheduled, attempt, reason.is_some());
                 if let Some(reason) = reason.filter(|_| repeats.is_worth_a_line()) {
@@ -160,7 +178,7 @@ fn run_trials(
                     queue.push_back((scheduled, attempt + 1));
                 }
             }
-            Ok(()) => {}
+            Ok(_) => {}
             Err(reason) => {
                 run.observer.notice(Notice::TrialBroken {
                     cell,
@@ -272,7 +290,7 @@ fn installed_build(
         .name
         .parse()
         .map_err(|error| LabError::Usage(format!("{error}")))?;
-    let installed = builds.get(&name)?.ok_or_else(|| {
+    let installed = builds.get_whole(&name)?.ok_or_else(|| {
         LabError::Usage(format!(
             "the build {name} is no longer here; fetch it again with `plimsoll build add {name}`"
         ))

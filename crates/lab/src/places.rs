@@ -1,9 +1,11 @@
 //! Where data directories are, and the mark that says a folder is ours.
 
 use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use plimsoll_engine::postgres::release_shared_memory;
 use plimsoll_engine::process::end_below;
 use rustix::process::geteuid;
 
@@ -191,6 +193,12 @@ pub(crate) fn check_data_root(dir: &Path) -> Result<(), LabError> {
             dir.display()
         ))
     };
+    if let Ok(about) = fs::metadata(dir)
+        && geteuid().is_root()
+        && let Some(problem) = others_may_write(about.uid(), about.mode())
+    {
+        return Err(foreign(&problem));
+    }
     match fs::read_dir(dir).map(|mut entries| entries.next().is_none()) {
         Ok(is_empty) if is_empty || dir.join(MARKER).is_file() => Ok(()),
         Ok(_) => Err(foreign(
@@ -201,9 +209,25 @@ pub(crate) fn check_data_root(dir: &Path) -> Result<(), LabError> {
     }
 }
 
+/// Why root must not work in a folder of this owner and mode: whoever may write to it can put links
+/// where root writes and removes.
+fn others_may_write(owner: u32, mode: u32) -> Option<String> {
+    if owner != 0 {
+        return Some(format!("belongs to user {owner}, and you are root"));
+    }
+    let is_open = mode & 0o022 != 0;
+    is_open.then(|| {
+        format!(
+            "may be written by others (mode {:o}), and you are root",
+            mode & 0o7777
+        )
+    })
+}
+
 /// Removes a data directory below one of our data folders. A killed server's processes may still
 /// write into it for a moment.
 pub(crate) fn remove_data_dir(dir: &Path) -> Result<(), LabError> {
+    release_shared_memory(dir);
     let deadline = Instant::now() + REMOVE_PATIENCE;
     loop {
         match fs::remove_dir_all(dir) {
@@ -235,6 +259,26 @@ mod tests {
         let error = prepare_data_root(dir.path()).unwrap_err().to_string();
         assert!(error.contains("is not empty and is not ours"), "{error}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn root_works_where_nobody_else_may_write() {
+        for (owner, mode, problem) in [
+            (0, 0o40755, None),
+            (0, 0o40700, None),
+            (1000, 0o40755, Some("belongs to user 1000")),
+            (0, 0o41777, Some("may be written by others (mode 1777)")),
+            (0, 0o40775, Some("may be written by others (mode 775)")),
+        ] {
+            let found = others_may_write(owner, mode);
+            assert_eq!(
+                found
+                    .as_deref()
+                    .map(|found| problem.is_some_and(|of| found.starts_with(of))),
+                problem.map(|_| true),
+                "{owner} {mode:o} {found:?}"
+            );
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll_load::{
     Arrival, Control, MonotonicClock, Next, Outcome, Progress, StepOptions, StepOutputs, Stop,
-    Task, Worker, run_step,
+    Task, Worker, no_series, run_step,
 };
 
 struct Nothing;
@@ -46,6 +46,7 @@ fn step(operations: u64, arrival: Arrival) -> Duration {
         StepOutputs {
             log: &mut std::io::sink(),
             progress: &mut progress,
+            seconds: &mut no_series,
         },
     );
     Duration::from_nanos(outcome.expect("nothing can fail").elapsed_ns)

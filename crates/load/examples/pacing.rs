@@ -9,7 +9,7 @@ use plimsoll_core::record::EncodedHistogram;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
     Arrival, Control, MonotonicClock, Next, Outcome, Progress, StepError, StepOptions, StepOutputs,
-    Stop, Task, Worker, run_step,
+    Stop, Task, Worker, no_series, run_step,
 };
 
 const WORKERS: u32 = 16;
@@ -57,6 +57,7 @@ fn main() -> Result<(), StepError> {
         StepOutputs {
             log: &mut std::io::sink(),
             progress: &mut |_: &Progress| {},
+            seconds: &mut no_series,
         },
     )?;
     for operation in &outcome.operations {

@@ -1,4 +1,4 @@
-//! Interval histograms on their way from the workers to the `.hlog`.
+//! Interval histograms and seconds on their way from the workers to the `.hlog` and the series.
 //!
 //! A worker hands over an interval when its first operation of a later one is done. A worker that
 //! is stuck in a long operation keeps its interval back; so that memory stays bounded, at most
@@ -7,9 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::vec::Drain;
 
 use hdrhistogram::Histogram;
 
+use crate::recorder::Second;
 use plimsoll_core::histogram;
 
 const MOST_PENDING: usize = 8;
@@ -50,12 +52,32 @@ impl ServiceAndResponse {
     }
 }
 
+/// What a worker hands over of one kind of operation.
+pub(crate) struct HandOver<'a> {
+    pub kind: usize,
+    pub times: &'a mut ServiceAndResponse,
+    /// The second that the first of `seconds` is.
+    pub first_second: u64,
+    pub seconds: Drain<'a, Second>,
+}
+
+/// A second of one kind of one worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WorkerSecond {
+    pub worker: usize,
+    pub kind: usize,
+    pub second: u64,
+    pub counts: Second,
+}
+
 /// By kind.
 type Pairs = BTreeMap<usize, ServiceAndResponse>;
 
 #[derive(Debug)]
 struct State {
     pending: BTreeMap<u64, Pairs>,
+    /// Those that were not taken yet.
+    seconds: Vec<WorkerSecond>,
     /// The interval each worker is in.
     positions: Vec<u64>,
     /// Intervals below this are written.
@@ -75,6 +97,7 @@ impl Intervals {
     pub fn new(interval_s: u64, workers: usize) -> Self {
         let state = State {
             pending: BTreeMap::new(),
+            seconds: Vec::new(),
             positions: vec![0; workers],
             oldest_open: 0,
             restarts: 0,
@@ -90,27 +113,42 @@ impl Intervals {
         self.interval_s
     }
 
-    /// Takes over a worker's interval; the worker goes on in interval `next`.
+    /// Takes over a worker's interval and its seconds; the worker goes on in interval `next`.
     pub fn add<'a>(
         &self,
         worker: usize,
         interval: u64,
         next: u64,
-        pairs: impl Iterator<Item = (usize, &'a mut ServiceAndResponse)>,
+        kinds: impl Iterator<Item = HandOver<'a>>,
     ) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let interval = interval.max(state.oldest_open);
-        for (kind, pair) in pairs {
-            if !pair.service.is_empty() {
-                let is_open = pair.response.is_some();
+        for of_kind in kinds {
+            let HandOver {
+                kind,
+                times,
+                first_second,
+                seconds,
+            } = of_kind;
+            if !times.service.is_empty() {
+                let is_open = times.response.is_some();
                 state
                     .pending
                     .entry(interval)
                     .or_default()
                     .entry(kind)
                     .or_insert_with(|| ServiceAndResponse::new(is_open))
-                    .take(pair);
+                    .take(times);
             }
+            let seconds = (first_second..).zip(seconds);
+            state
+                .seconds
+                .extend(seconds.map(|(second, counts)| WorkerSecond {
+                    worker,
+                    kind,
+                    second,
+                    counts,
+                }));
         }
         state.positions[worker] = next;
     }
@@ -120,6 +158,12 @@ impl Intervals {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.pending.clear();
         state.restarts += 1;
+    }
+
+    /// The seconds that were handed over since the last call.
+    pub fn take_seconds(&self) -> Vec<WorkerSecond> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut state.seconds)
     }
 
     /// The oldest interval that no worker will add to, or that has waited long enough.
@@ -155,6 +199,24 @@ impl State {
 mod tests {
     use super::*;
 
+    /// Hands over an interval of a worker without seconds.
+    fn add(
+        intervals: &Intervals,
+        worker: usize,
+        interval: u64,
+        next: u64,
+        times: &mut ServiceAndResponse,
+    ) {
+        let mut none = Vec::new();
+        let of_kind = HandOver {
+            kind: 0,
+            times,
+            first_second: 0,
+            seconds: none.drain(..),
+        };
+        intervals.add(worker, interval, next, [of_kind].into_iter());
+    }
+
     fn pair(values: &[u64]) -> ServiceAndResponse {
         let mut pair = ServiceAndResponse::new(false);
         for &value in values {
@@ -169,7 +231,7 @@ mod tests {
         let mut written = Vec::new();
         for second in 0..20 {
             let mut one = pair(&[second + 1]);
-            intervals.add(0, second, second + 1, [(0, &mut one)].into_iter());
+            add(&intervals, 0, second, second + 1, &mut one);
             assert!(one.service.is_empty(), "handed over");
             while let Some((interval, pairs)) = intervals.next_complete().interval {
                 written.push((interval, pairs[&0].service.len()));
@@ -178,7 +240,7 @@ mod tests {
         assert_eq!(written.len(), 20 - MOST_PENDING, "bounded");
         intervals.add(0, 20, u64::MAX, std::iter::empty());
         let mut late = pair(&[1, 2, 3]);
-        intervals.add(1, 0, u64::MAX, [(0, &mut late)].into_iter());
+        add(&intervals, 1, 0, u64::MAX, &mut late);
         while let Some((interval, pairs)) = intervals.next_complete().interval {
             written.push((interval, pairs[&0].service.len()));
         }
@@ -189,8 +251,8 @@ mod tests {
     #[test]
     fn what_came_before_a_restart_is_left_out() {
         let intervals = Intervals::new(1, 1);
-        intervals.add(0, 0, 1, [(0, &mut pair(&[5]))].into_iter());
-        intervals.add(0, 1, 2, [(0, &mut pair(&[5]))].into_iter());
+        add(&intervals, 0, 0, 1, &mut pair(&[5]));
+        add(&intervals, 0, 1, 2, &mut pair(&[5]));
         let first = intervals.next_complete();
         assert_eq!(
             (first.restarts, first.interval.map(|(at, _)| at)),
@@ -199,8 +261,33 @@ mod tests {
         intervals.restart();
         let none = intervals.next_complete();
         assert!(none.restarts == 1 && none.interval.is_none());
-        intervals.add(0, 2, 3, [(0, &mut pair(&[7, 8]))].into_iter());
+        add(&intervals, 0, 2, 3, &mut pair(&[7, 8]));
         let (at, pairs) = intervals.next_complete().interval.unwrap();
         assert_eq!((at, pairs[&0].service.len()), (2, 2));
+    }
+
+    #[test]
+    fn seconds_are_handed_out_once_and_none_is_lost() {
+        let intervals = Intervals::new(1, 1);
+        let second = |ok| Second {
+            ok,
+            ..Second::default()
+        };
+        let mut closed = vec![second(3), second(0)];
+        let of_kind = HandOver {
+            kind: 2,
+            times: &mut pair(&[]),
+            first_second: 5,
+            seconds: closed.drain(..),
+        };
+        intervals.add(0, 6, 7, [of_kind].into_iter());
+        intervals.restart();
+        let taken = intervals.take_seconds();
+        let taken: Vec<_> = taken
+            .iter()
+            .map(|of| (of.worker, of.kind, of.second, of.counts.ok))
+            .collect();
+        assert_eq!(taken, [(0, 2, 5, 3), (0, 2, 6, 0)]);
+        assert!(intervals.take_seconds().is_empty());
     }
 }

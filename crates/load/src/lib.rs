@@ -33,7 +33,8 @@ pub use patience::Patience;
 pub use recorder::Second;
 pub use retry::RetryPolicy;
 pub use step::{
-    Ended, Phase, Progress, SecondRow, StepError, StepOptions, StepOutcome, StepOutputs, run_step,
+    Ended, Phase, Progress, SecondRow, StepError, StepOptions, StepOutcome, StepOutputs, no_series,
+    run_step,
 };
 pub use turns::{TurnClock, TurnProgress, TurnStart, WorkerProgress};
 pub use worker::{Failure, Next, Outcome, Stop, Task, Worker};

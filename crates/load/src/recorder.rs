@@ -1,8 +1,8 @@
-//! What one worker did: counters, a series of seconds and a pair of histograms per kind of
-//! operation.
+//! What one worker did: counters, seconds and a pair of histograms per kind of operation.
 //!
-//! Only the worker's own thread writes here. Once a second it hands its interval histograms over
-//! under a lock; the live counters are plain stores that the progress line reads.
+//! Only the worker's own thread writes here. With each interval it hands its histograms and seconds
+//! over under a lock, so that what it keeps does not grow with time; the live counters are plain
+//! stores that the progress line reads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use plimsoll_core::units::SECOND_NS;
 
 use hdrhistogram::Histogram;
 
-use crate::intervals::{Intervals, ServiceAndResponse};
+use crate::intervals::{HandOver, Intervals, ServiceAndResponse};
 use crate::worker::Failure;
 use plimsoll_core::histogram;
 
@@ -63,13 +63,16 @@ pub(crate) struct KindRecord {
     pub wait_ns: u64,
     pub lag: Option<Histogram<u32>>,
     pub unsuccessful: Option<Histogram<u32>>,
-    pub seconds: Vec<Second>,
     /// When the first try was sent, 0 before it; from the start of the step once the recorder is
     /// finished.
     pub first_sent_ns: u64,
     /// The end of the last try, whatever came of it; from the start of the step once the recorder
     /// is finished.
     pub last_tried_ns: u64,
+    /// Those that were not handed over yet.
+    pub seconds: Vec<Second>,
+    /// The second that the first of them is, once the recorder is finished.
+    pub first_second: u64,
     second: Second,
     interval: ServiceAndResponse,
 }
@@ -99,6 +102,8 @@ pub(crate) struct Recorder {
     /// The turn counts from the first operation that ends here or later; `u64::MAX` once it has.
     turn_from_ns: u64,
     second_index: u64,
+    /// So many seconds were handed over.
+    handed_over: u64,
     kinds: Vec<KindRecord>,
     /// Position in `kinds` by the step's kind index.
     by_kind: Vec<usize>,
@@ -136,10 +141,11 @@ impl Recorder {
                     wait_ns: 0,
                     lag: is_open.then(histogram::empty),
                     unsuccessful: None,
-                    seconds: Vec::new(),
                     first_sent_ns: 0,
                     last_tried_ns: 0,
                     second: Second::default(),
+                    seconds: Vec::new(),
+                    first_second: 0,
                     interval: ServiceAndResponse::new(is_open),
                 }
             })
@@ -153,6 +159,7 @@ impl Recorder {
             second_end_ns: SECOND_NS,
             turn_from_ns: u64::MAX,
             second_index: 0,
+            handed_over: 0,
             kinds,
             by_kind,
             intervals,
@@ -337,30 +344,40 @@ impl Recorder {
     /// Closes the seconds before `at_ns`.
     fn roll(&mut self, at_ns: u64) {
         let index = (at_ns - self.start_ns) / SECOND_NS;
+        let closed = (index - self.handed_over) as usize;
         for record in &mut self.kinds {
             record.seconds.push(std::mem::take(&mut record.second));
-            record.seconds.resize(index as usize, Second::default());
+            record.seconds.resize(closed, Second::default());
         }
         let interval_s = self.intervals.interval_s();
         if index / interval_s != self.second_index / interval_s {
             self.hand_over(self.second_index / interval_s, index / interval_s);
+            self.handed_over = index;
         }
         self.second_index = index;
         self.second_end_ns = self.start_ns + (index + 1) * SECOND_NS;
     }
 
+    /// The worker goes on in interval `next`. The seconds of its last one stay with it.
     fn hand_over(&mut self, interval: u64, next: u64) {
-        let pairs = self
-            .kinds
-            .iter_mut()
-            .map(|record| (record.kind, &mut record.interval));
-        self.intervals.add(self.worker, interval, next, pairs);
+        let first_second = self.handed_over;
+        let kinds = self.kinds.iter_mut().map(|record| HandOver {
+            kind: record.kind,
+            times: &mut record.interval,
+            first_second,
+            seconds: match next {
+                u64::MAX => record.seconds.drain(..0),
+                _ => record.seconds.drain(..),
+            },
+        });
+        self.intervals.add(self.worker, interval, next, kinds);
     }
 
     /// Closes the last second and gives up what was recorded, by kind.
     pub fn finish(mut self) -> Vec<KindRecord> {
         for record in &mut self.kinds {
             record.seconds.push(std::mem::take(&mut record.second));
+            record.first_second = self.handed_over;
             record.first_sent_ns = record.first_sent_ns.saturating_sub(self.start_ns);
             record.last_tried_ns = record.last_tried_ns.saturating_sub(self.start_ns);
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_load::{
     Arrival, Command, Control, Ended, MonotonicClock, Next, Outcome, Phase, Progress, StepError,
-    StepOptions, StepOutcome, StepOutputs, Stop, Task, Worker, run_step,
+    StepOptions, StepOutcome, StepOutputs, Stop, Task, Worker, no_series, run_step,
 };
 
 /// Counts its operations; optionally fails to open, or never comes back from an operation.
@@ -73,6 +73,7 @@ fn run(
         StepOutputs {
             log: &mut std::io::sink(),
             progress,
+            seconds: &mut no_series,
         },
     )
 }
@@ -285,6 +286,7 @@ fn a_log_that_cannot_be_written_fails_the_step_and_leaves_no_worker() {
             StepOutputs {
                 log: &mut Full(room),
                 progress: &mut |_: &Progress| {},
+                seconds: &mut no_series,
             },
         );
         assert!(matches!(result, Err(StepError::Log(_))), "{result:?}");

@@ -10,7 +10,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use plimsoll_load::{
     Arrival, Control, Next, Outcome, Progress, StepOptions, StepOutputs, Stop, Task, Worker,
-    run_step,
+    no_series, run_step,
 };
 use plimsoll_testkit::FakeClock;
 
@@ -153,6 +153,7 @@ fn java_reads_what_we_write() {
         StepOutputs {
             log: &mut log,
             progress: &mut |_: &Progress| {},
+            seconds: &mut no_series,
         },
     )
     .unwrap();

@@ -14,8 +14,8 @@ use plimsoll_core::clock::Clock;
 use plimsoll_core::record::EncodedHistogram;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
-    Arrival, Command, Control, Ended, Failure, Next, Outcome, Phase, Progress, StepOptions,
-    StepOutcome, StepOutputs, Stop, Task, Worker, run_step,
+    Arrival, Command, Control, Ended, Failure, Next, Outcome, Phase, Progress, SecondRow,
+    StepOptions, StepOutcome, StepOutputs, Stop, Task, Worker, run_step,
 };
 use plimsoll_testkit::ClockPerThread;
 use proptest::prelude::*;
@@ -204,8 +204,14 @@ struct Case {
     scripts: Vec<Script>,
 }
 
-/// What a step left: its outcome, the workers' diaries, its log and the last progress.
-type Left = (StepOutcome, BTreeMap<u32, Diary>, Vec<u8>, Progress);
+/// What a step left: its outcome, the workers' diaries, its log, the last progress and its series.
+type Left = (
+    StepOutcome,
+    BTreeMap<u32, Diary>,
+    Vec<u8>,
+    Progress,
+    Vec<SecondRow>,
+);
 
 fn run(case: &Case) -> Left {
     let clock = Arc::new(ClockPerThread {
@@ -237,7 +243,7 @@ fn run(case: &Case) -> Left {
         max_failed: Some(1.0),
         ..StepOptions::default()
     };
-    let (mut log, mut last) = (Vec::new(), Progress::default());
+    let (mut log, mut last, mut series) = (Vec::new(), Progress::default(), Vec::new());
     let has_ended = AtomicBool::new(false);
     let has_turns = case.scripts.iter().any(|script| {
         script
@@ -261,6 +267,10 @@ fn run(case: &Case) -> Left {
         }
         let names = &["even", "odd"][..kinds];
         let mut progress = |progress: &Progress| last = progress.clone();
+        let mut write = |row: &SecondRow| {
+            series.push(*row);
+            Ok(())
+        };
         let outcome = run_step(
             &clock,
             names,
@@ -270,6 +280,7 @@ fn run(case: &Case) -> Left {
             StepOutputs {
                 log: &mut log,
                 progress: &mut progress,
+                seconds: &mut write,
             },
         )
         .unwrap();
@@ -277,7 +288,7 @@ fn run(case: &Case) -> Left {
         outcome
     });
     let diaries = std::mem::take(&mut *diaries.lock().unwrap());
-    (outcome, diaries, log, last)
+    (outcome, diaries, log, last, series)
 }
 
 fn empty() -> Histogram<u64> {
@@ -574,7 +585,7 @@ fn read_log(log: &[u8]) -> BTreeMap<String, Histogram<u64>> {
 }
 
 fn check(case: &Case) -> Result<(), TestCaseError> {
-    let (outcome, diaries, log, last) = run(case);
+    let (outcome, diaries, log, last, series) = run(case);
     let is_finish = |diary: &Diary| diary.command == Some(Command::Finish);
     let start_ns = LEAD_NS + case.warm_up_ns;
     // Commands are drawn for a lone worker only.
@@ -663,7 +674,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         prop_assert_eq!(of_log("service"), decoded(Some(&operation.service)));
         prop_assert_eq!(of_log("response"), decoded(operation.response.as_ref()));
         check_clients(case, &outcome, &wholes, kind, finished_ns)?;
-        check_seconds(&outcome, &wholes, kind)?;
+        check_seconds(&series, &wholes, kind)?;
         check_pacing(case, &outcome, &wholes, kind)?;
         all_ok += operation.ok;
         all_rows += operation.rows;
@@ -806,13 +817,9 @@ fn check_clients(
     Ok(())
 }
 
-fn check_seconds(
-    outcome: &StepOutcome,
-    wholes: &[Whole],
-    kind: usize,
-) -> Result<(), TestCaseError> {
+fn check_seconds(series: &[SecondRow], wholes: &[Whole], kind: usize) -> Result<(), TestCaseError> {
     let mut found: BTreeMap<(u32, u64), [u64; 6]> = BTreeMap::new();
-    for row in outcome.seconds.iter().filter(|row| row.kind == kind) {
+    for row in series.iter().filter(|row| row.kind == kind) {
         let c = row.counts;
         let counts = [
             c.ok,

@@ -9,7 +9,7 @@ use plimsoll_core::record::{EncodedHistogram, OperationRecord};
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
     Arrival, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome,
-    StepOutputs, Stop, Task, TurnClock, TurnProgress, Worker, run_step,
+    StepOutputs, Stop, Task, TurnClock, TurnProgress, Worker, no_series, run_step,
 };
 use plimsoll_testkit::{FakeClock, ScriptedWorker};
 
@@ -56,6 +56,7 @@ fn run(
         StepOutputs {
             log: &mut std::io::sink(),
             progress: &mut |_: &Progress| {},
+            seconds: &mut no_series,
         },
     )
     .unwrap()
@@ -366,6 +367,7 @@ fn what_is_due_in_turns_is_done_or_owed() {
             StepOutputs {
                 log: &mut std::io::sink(),
                 progress: &mut |_: &Progress| {},
+                seconds: &mut no_series,
             },
         )
         .unwrap()

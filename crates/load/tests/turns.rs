@@ -11,7 +11,7 @@ use plimsoll_core::clock::Clock;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
     Arrival, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome,
-    StepOutputs, Stop, Task, TurnClock, TurnProgress, Worker, run_step,
+    StepOutputs, Stop, Task, TurnClock, TurnProgress, Worker, no_series, run_step,
 };
 
 const MS: u64 = 1_000_000;
@@ -120,6 +120,7 @@ impl Stage {
                 StepOutputs {
                     log: &mut std::io::sink(),
                     progress: &mut progress,
+                    seconds: &mut no_series,
                 },
             )
             .unwrap()
@@ -420,6 +421,7 @@ fn a_worker_of_several_kinds_shows_its_progress() {
             StepOutputs {
                 log: &mut std::io::sink(),
                 progress: &mut progress,
+                seconds: &mut no_series,
             },
         )
         .unwrap();
@@ -462,6 +464,7 @@ fn the_first_turn_waits_for_workers_that_are_still_to_come() {
             StepOutputs {
                 log: &mut std::io::sink(),
                 progress: &mut progress,
+                seconds: &mut no_series,
             },
         )
         .unwrap();

@@ -406,6 +406,7 @@ fn add_legend(text: &mut String, view: &View) {
         Status::Failed,
         Status::Crashed,
         Status::Hung,
+        Status::Damaged,
         Status::Missing,
     ] {
         if view

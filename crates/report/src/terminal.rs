@@ -344,7 +344,7 @@ impl Paint {
 fn style(class: Class, status: Status) -> Style {
     let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
     match (class, status) {
-        (_, Status::Failed | Status::Crashed | Status::Hung) => {
+        (_, Status::Failed | Status::Crashed | Status::Hung | Status::Damaged) => {
             colour(AnsiColor::Red).effects(Effects::BOLD)
         }
         (Class::Worst, _) => colour(AnsiColor::Red),
@@ -444,6 +444,7 @@ fn add_legend(text: &mut String, view: &View) {
             has(Status::Failed) || has(Status::Crashed) || has(Status::Hung),
             "! failed, crashed or hung: see below",
         ),
+        (has(Status::Damaged), "! damaged files: see below"),
         (has(Status::Missing), "- no result"),
         (
             view.cells.iter().any(|cell| cell.caveat.is_some()),

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use thiserror::Error;
 
 /// The way out when a file of one trial cannot be trusted.
@@ -165,6 +166,40 @@ impl StoreError {
         }
     }
 
+    /// What is wrong with what was read, without the folder that it is in, if its files or the disk
+    /// are damaged. None if it is intact, or could not be read for another reason.
+    pub fn damage(&self) -> Option<String> {
+        let name = |path: &Path| {
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            name.to_string_lossy().into_owned()
+        };
+        match self {
+            Self::Corrupt {
+                path, line, reason, ..
+            } => Some(format!("{}{}: {reason}", name(path), at_line(*line))),
+            Self::StrangeFolder { reason, .. } => Some(reason.clone()),
+            Self::Io { path, source, .. } if is_of_the_disk(source) => {
+                Some(format!("{}: {source}", name(path)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it is about one trial's folder, which the disk did not take, so that others can run.
+    pub fn costs_one_trial(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::Unsynced { .. })
+    }
+
+    /// Whether there was no room to write.
+    pub fn is_full(&self) -> bool {
+        use ErrorKind::{QuotaExceeded, StorageFull};
+        let kind = match self {
+            Self::Io { source, .. } => source.kind(),
+            _ => return false,
+        };
+        matches!(kind, StorageFull | QuotaExceeded)
+    }
+
     /// A file of a trial that does not hold what was written to it.
     pub(crate) fn corrupt(path: &Path, line: usize, reason: impl Into<String>) -> Self {
         Self::Corrupt {
@@ -174,6 +209,15 @@ impl StoreError {
             remedy: RUN_TRIAL_AGAIN,
         }
     }
+}
+
+/// Whether the disk or its filesystem is damaged, or something else is where a file was.
+fn is_of_the_disk(error: &io::Error) -> bool {
+    let of_disk = |of: &Errno| error.raw_os_error() == Some(of.raw_os_error());
+    error.kind() == ErrorKind::Other
+        || [Errno::IO, Errno::BADMSG, Errno::UCLEAN]
+            .iter()
+            .any(of_disk)
 }
 
 fn at_line(line: usize) -> String {

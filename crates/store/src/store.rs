@@ -4,7 +4,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use plimsoll_core::name::natural_cmp;
 
 use crate::StoreError;
@@ -12,6 +14,9 @@ use crate::campaign::folder::{CampaignDir, HEADER_FILE, TRIALS_FOLDER};
 use crate::campaign::header::CampaignHeader;
 use crate::campaign::imported::{IMPORTED_FILE, Imported};
 use crate::files::durable::{create_folders, sync_folder, temporary_name, write_json_atomically};
+
+/// How ids begin.
+const STAMP: &str = "%Y%m%dT%H%M%SZ";
 
 /// Ids that an error lists.
 const LISTED_IDS: usize = 5;
@@ -173,10 +178,27 @@ impl Store {
     }
 
     /// An id that is free now: `<UTC stamp>-<name>`, with `-2`, `-3`, ... behind it where that is
-    /// taken.
+    /// taken. It comes behind all ids that are there: if the clock was set back, the stamp is a
+    /// second later than the latest.
     pub fn new_id(&self, name: &str) -> String {
-        let id = format!("{}-{name}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
-        self.free_id(id)
+        let stamp = self.new_stamp(Timestamp::now());
+        self.free_id(format!("{stamp}-{name}"))
+    }
+
+    fn new_stamp(&self, now: Timestamp) -> String {
+        const SECOND: SignedDuration = SignedDuration::from_secs(1);
+        let text = |at: Timestamp| at.strftime(STAMP).to_string();
+        let ids = self.ids().unwrap_or_default();
+        let latest = ids.iter().filter_map(|id| stamp_of(id)).max();
+        match latest.filter(|latest| *latest > text(now).as_str()) {
+            None => text(now),
+            Some(latest) => {
+                let at = DateTime::strptime(STAMP, latest)
+                    .and_then(|at| at.to_zoned(TimeZone::UTC))
+                    .and_then(|at| at.timestamp().checked_add(SECOND));
+                text(at.unwrap_or(now))
+            }
+        }
     }
 
     fn free_id(&self, id: String) -> String {
@@ -193,14 +215,9 @@ impl Store {
     /// The stamp that an id begins with. Ids of imported campaigns have none: there `campaign.json`
     /// tells. An unreadable one is the oldest.
     fn made_at(&self, id: &str) -> String {
-        let is_stamp = |text: &str| {
-            text.len() == 16
-                && text.ends_with('Z')
-                && text.starts_with(|c: char| c.is_ascii_digit())
-        };
-        match id.split_once('-') {
-            Some((stamp, _)) if is_stamp(stamp) => stamp.to_owned(),
-            _ => CampaignDir::open(self.dir.join(id))
+        match stamp_of(id) {
+            Some(stamp) => stamp.to_owned(),
+            None => CampaignDir::open(self.dir.join(id))
                 .map(|dir| dir.header.created.replace(['-', ':'], ""))
                 .unwrap_or_default(),
         }
@@ -229,6 +246,17 @@ impl Store {
 /// The time now, RFC 3339 in UTC to the second, as [`CampaignHeader::created`] has it.
 pub fn utc_now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// The stamp that an id begins with.
+fn stamp_of(id: &str) -> Option<&str> {
+    let shape = |c: char| if c.is_ascii_digit() { '0' } else { c };
+    let (stamp, _) = id.split_once('-')?;
+    stamp
+        .chars()
+        .map(shape)
+        .eq("00000000T000000Z".chars())
+        .then_some(stamp)
 }
 
 fn is_campaign(path: &Path) -> bool {
@@ -270,6 +298,24 @@ mod tests {
             let id = store.free_id("x".to_owned());
             assert_eq!(id, expected);
             fs::create_dir(dir.path().join(id)).unwrap();
+        }
+    }
+
+    #[test]
+    fn ids_go_on_when_the_clock_is_set_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path());
+        let now: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+        assert_eq!(store.new_stamp(now), "20260301T120000Z");
+        for (there, stamp) in [
+            ("20260301T115959Z-a", "20260301T120000Z"),
+            ("imported-b", "20260301T120000Z"),
+            ("20260301T235959Z-c", "20260302T000000Z"),
+        ] {
+            let folder = dir.path().join(there);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join(HEADER_FILE), "{}").unwrap();
+            assert_eq!(store.new_stamp(now), stamp, "{there}");
         }
     }
 

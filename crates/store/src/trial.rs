@@ -10,8 +10,8 @@ use crate::files::durable::read_file;
 use crate::layout::{EVENTS_FILE, as_file_name};
 use crate::series::{
     HostSeries, LevelSample, OperationSecond, Turn, WaitProfile, host_path, levels_path,
-    operations_path, read_host, read_levels, read_operations, read_turns, read_waits, turns_path,
-    waits_path,
+    operations_path, read_host, read_levels, read_operations, read_operations_together, read_turns,
+    read_waits, turns_path, waits_path,
 };
 
 const ENVIRONMENT_FILE: &str = "env.json";
@@ -31,15 +31,41 @@ pub struct TrialRecord {
     pub is_torn: bool,
     /// `env.json`, where there is one.
     pub environment: Option<serde_json::Value>,
+    /// Why nothing in this folder is believed: a file of it was edited or damaged. It has no events
+    /// and no environment then.
+    pub damage: Option<String>,
 }
 
 impl TrialRecord {
+    /// Reads the folder of an attempt. What is damaged costs this attempt and no other.
     pub(crate) fn read(
         dir: PathBuf,
         number: u32,
         attempt: u32,
         seed: u64,
     ) -> Result<Self, StoreError> {
+        match Self::read_whole(&dir, number, attempt, seed) {
+            Err(error) => match error.damage() {
+                Some(damage) => Ok(Self::damaged(dir, number, attempt, damage)),
+                None => Err(error),
+            },
+            read => read,
+        }
+    }
+
+    pub(crate) fn damaged(dir: PathBuf, number: u32, attempt: u32, damage: String) -> Self {
+        Self {
+            number,
+            attempt,
+            dir,
+            events: Vec::new(),
+            is_torn: false,
+            environment: None,
+            damage: Some(damage),
+        }
+    }
+
+    fn read_whole(dir: &Path, number: u32, attempt: u32, seed: u64) -> Result<Self, StoreError> {
         let EventLog { events, is_torn } = match read_events(dir.join(EVENTS_FILE)) {
             Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
                 EventLog::default()
@@ -50,10 +76,11 @@ impl TrialRecord {
         let trial = Self {
             number,
             attempt,
-            dir,
+            dir: dir.to_owned(),
             events,
             is_torn,
             environment,
+            damage: None,
         };
         if let Some(start) = trial.start()
             && (start.trial, start.attempt, start.seed) != (number, attempt, seed)
@@ -101,9 +128,14 @@ impl TrialRecord {
             })
     }
 
-    /// What was done in each second of a step. A missing file is an error.
+    /// What each client did in each second of a step. A missing file is an error.
     pub fn series(&self, step: &str) -> Result<Vec<OperationSecond>, StoreError> {
         read_operations(operations_path(&self.dir, step))
+    }
+
+    /// What all clients did in each second of a step: see [`read_operations_together`].
+    pub fn series_together(&self, step: &str) -> Result<Vec<OperationSecond>, StoreError> {
+        read_operations_together(operations_path(&self.dir, step))
     }
 
     /// What was done in each turn of a step of a confirm campaign by slices. A missing file is an

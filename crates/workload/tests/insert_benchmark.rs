@@ -8,7 +8,9 @@ use std::time::Duration;
 use plimsoll_core::plan::{InsertBenchmark, Plan, Step};
 use plimsoll_core::record::TableCheck;
 use plimsoll_engine::{StartOptions, engine};
-use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, run_step};
+use plimsoll_load::{
+    Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, no_series, run_step,
+};
 use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
 
 fn settings(workload: &str, sizes: &str) -> InsertBenchmark {
@@ -48,6 +50,7 @@ fn run_one(run: &mut InsertBenchmarkRun, step: &Step) -> StepOutcome {
         StepOutputs {
             log: &mut log,
             progress: &mut progress,
+            seconds: &mut no_series,
         },
     )
     .unwrap();
@@ -265,6 +268,7 @@ fn a_statement_that_loses_a_row_fails_its_operation() {
         StepOutputs {
             log: &mut std::io::sink(),
             progress: &mut |_: &Progress| {},
+            seconds: &mut no_series,
         },
     )
     .unwrap();

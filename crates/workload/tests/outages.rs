@@ -20,7 +20,9 @@ use plimsoll_core::plan::{InsertBenchmark, Plan, Step};
 use plimsoll_core::record::OperationRecord;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::SqlSession;
-use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, run_step};
+use plimsoll_load::{
+    Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, no_series, run_step,
+};
 use plimsoll_workload::insert_benchmark::{InsertBenchmarkRun, SharedServer};
 
 /// Runs `test` on a MySQL, a MariaDB and a PostgreSQL, as far as they are here.
@@ -89,6 +91,7 @@ fn run_disturbed(
             StepOutputs {
                 log: &mut std::io::sink(),
                 progress: &mut progress,
+                seconds: &mut no_series,
             },
         )
         .unwrap()
@@ -423,6 +426,7 @@ fn a_connection_that_does_not_come_back_fails_the_step() {
         StepOutputs {
             log: &mut std::io::sink(),
             progress: &mut progress,
+            seconds: &mut no_series,
         },
     )
     .unwrap();

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use plimsoll_core::plan::{Plan, Step, SysbenchWork, TestKind, Work, Workload};
 use plimsoll_engine::{StartOptions, engine};
-use plimsoll_load::{Control, MonotonicClock, Progress, StepOutcome, StepOutputs, run_step};
+use plimsoll_load::{
+    Control, MonotonicClock, Progress, StepOutcome, StepOutputs, no_series, run_step,
+};
 use plimsoll_workload::{SharedServer, WorkloadRun};
 
 fn workload(preset: &str, text: &str) -> Workload {
@@ -235,6 +237,7 @@ fn a_warm_up_changes_the_tables_and_not_the_counts() {
         StepOutputs {
             log: &mut log,
             progress: &mut progress,
+            seconds: &mut no_series,
         },
     )
     .unwrap();

@@ -30,6 +30,8 @@ pub struct CampaignInfo {
     pub blocks: u32,
     /// How rows were verified: `full`, `end` or `counters`.
     pub verify: &'static str,
+    /// Folders among its trials that are not called like trials: nobody reads them.
+    pub strangers: Vec<String>,
 }
 
 /// The plan's base, or that of the experiment where the campaign confirms another.
@@ -120,5 +122,6 @@ pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
             Verify::End => "end",
             Verify::Counters => "counters",
         },
+        strangers: campaign.strangers.clone(),
     }
 }

@@ -12,6 +12,9 @@ use super::MetricSet;
 use super::value::{Answer, Value};
 use crate::latencies::{Clock, Latencies};
 
+/// No step is longer: 46 days. Each of its seconds has a place in memory.
+pub(crate) const LONGEST_STEP_S: u64 = 4_000_000;
+
 /// One finished step of one trial.
 pub(crate) struct Facts<'a> {
     pub done: &'a StepDone,

@@ -8,7 +8,7 @@ use plimsoll_core::rocksdb_stats::PRINTED_STALL_PCT;
 use plimsoll_core::units::{BYTES_PER_KIB, BYTES_PER_MIB, NS_PER_S};
 use plimsoll_store::Turn;
 
-use super::facts::{Facts, counts_rows, ratio};
+use super::facts::{Facts, LONGEST_STEP_S, counts_rows, ratio};
 use super::value::Answer;
 use crate::latencies::{Clock, Latencies};
 
@@ -277,7 +277,11 @@ impl Facts<'_> {
             .max()
             .unwrap_or(self.done.elapsed_ns);
         let seconds = (from_ns / 1_000_000_000)..(to_ns / 1_000_000_000);
-        let mut rates = vec![0u64; (seconds.end.saturating_sub(seconds.start)) as usize];
+        let length = seconds.end.saturating_sub(seconds.start);
+        if length > LONGEST_STEP_S {
+            return Err(format!("a step of {length} s is not read second by second"));
+        }
+        let mut rates = vec![0u64; length as usize];
         for row in series
             .iter()
             .filter(|row| row.kind == kind && seconds.contains(&u64::from(row.second)))

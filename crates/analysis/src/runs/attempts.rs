@@ -12,6 +12,7 @@ use plimsoll_store::{
     CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord, Turn,
 };
 
+use crate::metrics::facts::LONGEST_STEP_S;
 use crate::metrics::measure::measure;
 use crate::metrics::{self, Measure, Metric};
 use crate::runs::status::Status;
@@ -167,6 +168,13 @@ impl<'a> Run<'a> {
         }
     }
 
+    fn damaged(step: &'a Step, trial: u32, limits: LimitsHere, damage: &str) -> Self {
+        Self {
+            status: Status::Damaged,
+            ..Self::missing(step, 0, trial, limits, damage)
+        }
+    }
+
     fn finished(
         record: &'a TrialRecord,
         step: &'a Step,
@@ -174,12 +182,34 @@ impl<'a> Run<'a> {
         limits: LimitsHere,
     ) -> Self {
         let series = record
-            .series(&step.name)
-            .map_err(|error| unreadable(&error));
+            .series_together(&step.name)
+            .map_err(|error| unreadable(&error))
+            .and_then(|rows| {
+                let last = rows
+                    .iter()
+                    .map(|row| f64::from(row.second))
+                    .reduce(f64::max);
+                within(last, done).map(|()| rows)
+            });
         let host = record
             .host_series(&step.name)
-            .map_err(|error| unreadable(&error));
-        let turns = record.turns(&step.name).unwrap_or_default();
+            .map_err(|error| unreadable(&error))
+            .and_then(|host| {
+                let seconds = host.column("second").into_iter().flatten().flatten();
+                within(seconds.reduce(f64::max), done).map(|()| host)
+            });
+        // Turns that cannot be read would leave the whole step, most of which belongs to others.
+        let turns = match record.turns(&step.name) {
+            Ok(turns) => turns,
+            Err(error) => match error.damage() {
+                Some(damage) => {
+                    let remedy = "remove its trial's folder, and `plimsoll resume` runs it again";
+                    let damage = format!("{damage}; {remedy}");
+                    return Self::damaged(step, record.number, limits, &damage);
+                }
+                None => Vec::new(),
+            },
+        };
         let measures = measure(
             step.family(),
             done,
@@ -217,6 +247,20 @@ fn unreadable(error: &StoreError) -> String {
         }
         StoreError::Io { source, .. } => format!("its 1-s series cannot be read: {source}"),
         _ => "its 1-s series cannot be read".to_owned(),
+    }
+}
+
+/// A late look may be told of a second that is not a whole one any more.
+const LATE_S: f64 = 60.0;
+
+/// Whether a series ends with its step. What is drawn of it has a place for each second.
+fn within(last_second: Option<f64>, done: &StepDone) -> Result<(), String> {
+    let end = (done.elapsed_ns as f64 / 1e9 + LATE_S).min(LONGEST_STEP_S as f64);
+    match last_second.filter(|last| !(0.0..=end).contains(last)) {
+        None => Ok(()),
+        Some(last) => Err(format!(
+            "its 1-s series cannot be read: it has second {last}, and the step ended before"
+        )),
     }
 }
 
@@ -457,7 +501,10 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>>
     for step in steps {
         let name = step.name.as_str();
         let missing = |reason: &str| Run::missing(step, block, record.number, limits, reason);
-        let mut run = if let Some(done) = ending.done.get(name) {
+        let mut run = if let Some(damage) = &record.damage {
+            let damage = format!("{damage}; `plimsoll resume` runs the trial again");
+            Run::damaged(step, record.number, limits, &damage)
+        } else if let Some(done) = ending.done.get(name) {
             let run = Run::finished(record, step, done, limits);
             is_explained |= run.status == Status::Suspect;
             match ending.suspect.filter(|_| run.status == Status::Ok) {

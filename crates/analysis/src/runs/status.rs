@@ -15,6 +15,8 @@ pub enum Status {
     Crashed,
     /// The engine stopped answering, and the watchdog ended the step.
     Hung,
+    /// A file of it was edited or damaged, so that nothing in it is believed.
+    Damaged,
     /// There is no result.
     Missing,
 }
@@ -29,6 +31,7 @@ impl Status {
             Self::Failed => "failed",
             Self::Crashed => "crashed",
             Self::Hung => "hung",
+            Self::Damaged => "damaged",
             Self::Missing => "missing",
         }
     }
@@ -40,14 +43,14 @@ impl Status {
             Self::Ok | Self::Missing => "",
             Self::SlaMissed => "*",
             Self::Suspect => "?",
-            Self::Failed | Self::Crashed | Self::Hung => "!",
+            Self::Failed | Self::Crashed | Self::Hung | Self::Damaged => "!",
         }
     }
 
     /// What a table puts in place of a number.
     pub fn in_place(self) -> &'static str {
         match self {
-            Self::Failed | Self::Crashed | Self::Hung => self.name(),
+            Self::Failed | Self::Crashed | Self::Hung | Self::Damaged => self.name(),
             _ => "-",
         }
     }
@@ -65,6 +68,7 @@ impl Status {
             Self::Hung => {
                 "hung: the engine did nothing for so long that the watchdog ended the step"
             }
+            Self::Damaged => "damaged: its files are not what was written to them",
             Self::Missing => "no result",
         }
     }

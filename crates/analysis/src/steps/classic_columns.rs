@@ -117,6 +117,7 @@ pub(crate) fn without_base(base: &Outcome) -> String {
         Status::Failed | Status::Crashed | Status::Hung => {
             format!("the base {}", base.status.name())
         }
+        Status::Damaged => "the base is damaged".to_owned(),
         _ => "the base has no result".to_owned(),
     };
     base.reason.as_ref().map_or(what.clone(), |reason| {

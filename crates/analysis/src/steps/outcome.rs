@@ -187,9 +187,10 @@ pub(crate) fn overall(used: &[&Run<'_>]) -> (Status, Option<String>) {
         Status::Ok => 1,
         Status::Suspect => 2,
         Status::SlaMissed => 3,
-        Status::Failed => 4,
-        Status::Hung => 5,
-        Status::Crashed => 6,
+        Status::Damaged => 4,
+        Status::Failed => 5,
+        Status::Hung => 6,
+        Status::Crashed => 7,
     };
     let Some(worst) = used
         .iter()

@@ -1,5 +1,6 @@
 //! Numbers in words: the notes and reasons that accompany them.
 
+pub(crate) mod books;
 pub mod brief;
 pub(crate) mod cell_notes;
 pub(crate) mod describe;

@@ -82,6 +82,16 @@ fn of_campaigns(view: &View) -> Vec<String> {
             _ => None,
         }
     }));
+    notes.extend(view.campaigns.iter().filter_map(|campaign| {
+        let names = campaign.strangers.join(", ");
+        (!names.is_empty()).then(|| {
+            format!(
+                "In trials/ of campaign {} there are folders that are not called like trials, and \
+                were not read: {names}.",
+                campaign.id
+            )
+        })
+    }));
     let mut versions = view
         .campaigns
         .iter()
@@ -154,7 +164,7 @@ fn closed_loops(view: &View) -> Option<String> {
 
 /// How many steps of cells did not simply finish.
 fn of_statuses(view: &View) -> impl Iterator<Item = String> {
-    const WORDS: [(Status, &str); 5] = [
+    const WORDS: [(Status, &str); 6] = [
         (
             Status::SlaMissed,
             "missed their SLA, 95 % of the rate that was due: their numbers do not count as a \
@@ -167,6 +177,10 @@ fn of_statuses(view: &View) -> impl Iterator<Item = String> {
         (Status::Failed, "failed"),
         (Status::Crashed, "crashed"),
         (Status::Hung, "hung"),
+        (
+            Status::Damaged,
+            "are damaged: their files were edited, or are not what was written to them",
+        ),
     ];
     let all = view.steps.len() * view.cells.len();
     let count = |status| {

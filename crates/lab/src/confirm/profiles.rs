@@ -8,12 +8,14 @@ use plimsoll_core::plan::{Cell, Verify};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::Event;
 use plimsoll_store::layout::EVENTS_FILE;
-use plimsoll_store::{PROFILES_FOLDER, Stamped, profile_folder, read_events, read_profiles};
+use plimsoll_store::{
+    PROFILES_FOLDER, Stamped, create_new_folder, profile_folder, read_events, read_profiles,
+};
 
 use crate::campaign_run::CampaignRun;
 use crate::error::LabError;
 use crate::observer::Notice;
-use crate::trial_process::{make_new_dir, remove_data};
+use crate::trial_process::remove_data;
 
 const WARM_UP_NS: u64 = 500_000_000;
 /// Each server is started and profiled so many times: one start cannot show which functions' time
@@ -126,7 +128,7 @@ fn profile(
     let runner = run.runner;
     let dir = runner.campaign.path.join(PROFILES_FOLDER).join(name);
     let data_dir = run.data_dir.join(format!("profile-{name}"));
-    make_new_dir(&dir)?;
+    create_new_folder(&dir)?;
     let scheduled = ScheduledTrial {
         number: 0,
         block: 0,

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::readings::Reading;
-use plimsoll_engine::process::child_command;
+use plimsoll_engine::process::{child_command, output_within};
 use plimsoll_store::{Profile, ProfileAbout};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -212,14 +212,16 @@ impl Drop for Recorder {
     }
 }
 
+/// `true` ends at once.
+const COUNT_LIMIT: Duration = Duration::from_secs(30);
+
 /// Whether the processor's own events are counted here.
 fn counts_cycles() -> bool {
     let mut command = child_command("perf");
     command
         .args(["stat", "-x,", "-e", "cycles", "--", "true"])
-        .stdin(Stdio::null())
         .env("LC_ALL", "C");
-    command.output().is_ok_and(|output| {
+    output_within(&mut command, COUNT_LIMIT).is_ok_and(|output| {
         let counts = counters::read(&String::from_utf8_lossy(&output.stderr));
         counts
             .get("cycles")

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::directory_bytes;
-use plimsoll_store::Design;
+use plimsoll_store::{Design, create_new_folder};
 
 use self::bring_back::{Contents, bring_back};
 use self::copy::copy_to_disk;
@@ -25,7 +25,7 @@ pub(crate) use self::page_cache::{PageCache, even_out};
 use crate::error::LabError;
 use crate::observer::{Notice, Observer};
 use crate::places::remove_data_dir;
-use crate::trial_process::{Runner, make_dir, make_new_dir};
+use crate::trial_process::{Runner, make_dir};
 
 /// Where the trials that make data keep their logs, in the campaign's folder.
 pub(crate) const STATES_FOLDER: &str = "states";
@@ -158,7 +158,7 @@ impl<'a> States<'a> {
             .find(|attempt| !logs.join(format!("{name}-a{attempt}")).exists())
             .unwrap_or(1);
         let dir = logs.join(format!("{name}-a{attempt}"));
-        make_new_dir(&dir)?;
+        create_new_folder(&dir)?;
         let scheduled = ScheduledTrial {
             number: 0,
             block: 0,

@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use plimsoll_load::{Command, Control};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -12,6 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use zeroize::Zeroizing;
 
+use super::spawn_vital;
 use crate::error::LabError;
 use crate::message::{STOP, TurnCommand};
 
@@ -115,9 +115,7 @@ impl Lifeline {
                 }
             }
         };
-        thread::Builder::new()
-            .name("lifeline".into())
-            .spawn(listen)
+        spawn_vital("lifeline", listen)
             .map_err(|error| LabError::io("failed to start a thread", error))?;
         Ok(Self {
             commands: Mutex::new(commands),

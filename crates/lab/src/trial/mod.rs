@@ -19,8 +19,10 @@ mod watchdog;
 
 use std::io::{Write, stdout};
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::METHODOLOGY_VERSION;
@@ -43,9 +45,9 @@ use self::early_end::EarlyEnd;
 use self::lifeline::{Input, Lifeline};
 use self::start::{StartedServer, create_data_dir};
 use self::step::StepContext;
-use self::watchdog::Watchdog;
+use self::watchdog::{Closing, Watchdog};
 use crate::error::LabError;
-use crate::message::{TrialMessage, TrialOrder};
+use crate::message::{BEAT, TrialMessage, TrialOrder};
 
 /// An engine that is asked to stop has this long.
 const STOP_TIMEOUT: Duration = Duration::from_secs(300);
@@ -91,7 +93,40 @@ pub fn main(continued: Option<u32>) -> Result<(), LabError> {
     };
     let control = Arc::new(Control::default());
     let lifeline = Lifeline::tie_to_parent(order.parent_pid, control.clone(), input)?;
+    // In turns whoever is silent is waited for by name.
+    if !order.has_turns {
+        beat()?;
+    }
     run(&order, &control, &lifeline, next_step, started)
+}
+
+/// Says now and then that this process lives, until it ends.
+fn beat() -> Result<(), LabError> {
+    let beats = || {
+        loop {
+            send(&TrialMessage::Beat);
+            thread::sleep(BEAT);
+        }
+    };
+    spawn_vital("beat", beats)
+        .map(drop)
+        .map_err(|error| LabError::io("failed to start a thread", error))
+}
+
+/// The exit code of a program that panics.
+const PANIC_EXIT: i32 = 101;
+
+/// Starts a thread without which a trial must not go on. If it panics the process ends, and the last
+/// lines of its log say why: silence would be taken for something else.
+fn spawn_vital(
+    name: &str,
+    body: impl FnOnce() + Send + 'static,
+) -> std::io::Result<thread::JoinHandle<()>> {
+    thread::Builder::new().name(name.into()).spawn(|| {
+        if catch_unwind(AssertUnwindSafe(body)).is_err() {
+            std::process::exit(PANIC_EXIT);
+        }
+    })
 }
 
 /// When the trial began, and how its process came to this image.
@@ -243,6 +278,8 @@ impl Trial<'_> {
         loop {
             let of_start = self.steps_of_next_start();
             let is_last = of_start.end == steps.len();
+            // Dropped behind the server, which closes when it is dropped.
+            let closing = Closing::default();
             let started = self.start(&*engine, &steps[of_start.start], &log_dir)?;
             if !started.is_embedded {
                 self.check_connections(&started.settings)?;
@@ -250,8 +287,13 @@ impl Trial<'_> {
                     .ask(started.server.connect()?)
                     .map_err(|error| LabError::io("failed to start a thread", error))?;
             }
-            self.run_steps(of_start.clone(), &started, &log_dir)
-                .map_err(|end| self.explain(&started.server, None, end))?;
+            let ran = self
+                .run_steps(of_start.clone(), &started, &log_dir)
+                .map_err(|end| self.explain(&started.server, None, end));
+            if started.is_embedded {
+                closing.limit(STOP_TIMEOUT);
+            }
+            ran?;
             self.watchdog.stop_asking();
             // Every worker has closed its session and dropped its share of the server by now.
             let Ok(server) = Arc::try_unwrap(started.server) else {

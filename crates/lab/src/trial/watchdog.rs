@@ -11,9 +11,11 @@ use plimsoll_core::units::{GIB, format_bytes};
 use plimsoll_engine::SqlSession;
 use plimsoll_host::{DiskSpace, disk_space};
 use plimsoll_load::{Command, Control, Patience};
+use rustix::process::{Signal, getpid, kill_process};
 
+use super::spawn_vital;
 use crate::leftovers::end_server;
-use crate::message::HUNG_EXIT;
+use crate::message::{HUNG, HUNG_EXIT};
 
 const LOOK: Duration = Duration::from_millis(100);
 /// Between two looks at the disk.
@@ -29,6 +31,8 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
 /// A step is stopped when less than this share of the disk, or less than this many bytes, is free.
 const LEAST_SHARE: f64 = 0.05;
 const LEAST_BYTES: u64 = 2 * GIB;
+/// The same of the store, in which a trial writes some megabytes.
+const LEAST_STORE_BYTES: u64 = 16 << 20;
 
 /// Why a trial must end.
 enum Verdict {
@@ -74,9 +78,7 @@ impl Watchdog {
             data_dir: data_dir.to_owned(),
             control,
         };
-        let looking = thread::Builder::new()
-            .name("watchdog".into())
-            .spawn(move || look.run())?;
+        let looking = spawn_vital("watchdog", move || look.run())?;
         Ok(Self {
             shared,
             trial_dir: trial_dir.to_owned(),
@@ -105,7 +107,7 @@ impl Watchdog {
                 }
             }
         };
-        self.asking = Some(thread::Builder::new().name("question".into()).spawn(ask)?);
+        self.asking = Some(spawn_vital("question", ask)?);
         Ok(())
     }
 
@@ -175,6 +177,39 @@ impl Shared {
     }
 }
 
+/// A disk that may fill up.
+struct Disk<'a> {
+    dir: &'a Path,
+    /// The step is stopped when less than this is free.
+    least_bytes: u64,
+    remedy: &'static str,
+}
+
+impl<'a> Disk<'a> {
+    /// A filesystem that does not report its space is not watched.
+    fn new(dir: &'a Path, least_bytes: fn(DiskSpace) -> u64, remedy: &'static str) -> Self {
+        Self {
+            dir,
+            least_bytes: disk_space(dir).map_or(0, least_bytes),
+            remedy,
+        }
+    }
+
+    /// Why the step has to end.
+    fn trouble(&self) -> Option<String> {
+        let DiskSpace { free_bytes, .. } = disk_space(self.dir).ok()?;
+        (free_bytes < self.least_bytes).then(|| {
+            format!(
+                "the disk of {} is nearly full: {} are free, and the step ends below {}; {}",
+                self.dir.display(),
+                format_bytes(free_bytes),
+                format_bytes(self.least_bytes),
+                self.remedy
+            )
+        })
+    }
+}
+
 /// The thread that looks.
 struct WatchThread {
     shared: Arc<Shared>,
@@ -186,8 +221,18 @@ struct WatchThread {
 
 impl WatchThread {
     fn run(self) {
-        // A filesystem that does not report its space is not watched.
-        let least = disk_space(&self.data_dir).map_or(0, least_free_bytes);
+        let disks = [
+            Disk::new(
+                &self.data_dir,
+                least_free_bytes,
+                "free space there, choose another disk with --data DIR or lower rows",
+            ),
+            Disk::new(
+                &self.trial_dir,
+                |at_start| LEAST_STORE_BYTES.min(at_start.free_bytes / 2),
+                "free space there, then `plimsoll resume` runs the trial again",
+            ),
+        ];
         let mut next_disk_look = Instant::now();
         // Counted in looks: a freeze of the machine is not silence of the server.
         let mut patience = Patience::new(self.limit);
@@ -195,7 +240,7 @@ impl WatchThread {
         while !self.shared.is_over() {
             if Instant::now() >= next_disk_look {
                 next_disk_look = Instant::now() + DISK_LOOK;
-                self.look_at_disk(least);
+                self.look_at(&disks);
             }
             let is_waiting =
                 self.shared.is_asking.load(Ordering::SeqCst) && !self.shared.is_paused();
@@ -210,18 +255,11 @@ impl WatchThread {
         }
     }
 
-    fn look_at_disk(&self, least: u64) {
-        let Ok(DiskSpace { free_bytes, .. }) = disk_space(&self.data_dir) else {
+    fn look_at(&self, disks: &[Disk<'_>]) {
+        if self.shared.verdict.get().is_some() {
             return;
-        };
-        if free_bytes < least && self.shared.verdict.get().is_none() {
-            let reason = format!(
-                "the disk of {} is nearly full: {} are free, and the step ends below {}; free \
-                space there, choose another disk with --data DIR or lower rows",
-                self.data_dir.display(),
-                format_bytes(free_bytes),
-                format_bytes(least)
-            );
+        }
+        if let Some(reason) = disks.iter().find_map(Disk::trouble) {
             let _ = self.shared.verdict.set(Verdict::DiskFull(reason));
             self.control.give(Command::Stop);
         }
@@ -256,9 +294,68 @@ fn least_free_bytes(at_start: DiskSpace) -> u64 {
         .min(at_start.free_bytes / 2)
 }
 
+/// Ends this process if an engine inside of it does not close: nobody else can end what a library
+/// waits for.
+#[derive(Default)]
+pub(super) struct Closing {
+    is_over: Arc<AtomicBool>,
+}
+
+impl Closing {
+    /// From now on it has so long to close, until this is dropped.
+    pub fn limit(&self, limit: Duration) {
+        self.limit_by(limit, move || {
+            eprintln!(
+                "{HUNG}: the engine has not closed for {} s",
+                limit.as_secs()
+            );
+            // Not by an exit, which would wait for the library again.
+            let _ = kill_process(getpid(), Signal::KILL);
+        });
+    }
+
+    fn limit_by(&self, limit: Duration, end: impl FnOnce() + Send + 'static) {
+        let is_over = self.is_over.clone();
+        let look = move || {
+            let mut patience = Patience::new(limit);
+            while !is_over.load(Ordering::SeqCst) {
+                if patience.is_over() {
+                    return end();
+                }
+                thread::sleep(LOOK);
+            }
+        };
+        // Without the thread it may hang, as everything may that has no limit.
+        let _ = thread::Builder::new().name("closing".into()).spawn(look);
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use super::*;
+
+    #[test]
+    fn an_engine_that_does_not_close_is_ended_and_one_that_does_is_not() {
+        let (sender, ended) = channel();
+        let closing = Closing::default();
+        closing.limit_by(Duration::from_millis(50), move || sender.send(()).unwrap());
+        ended.recv_timeout(Duration::from_secs(60)).unwrap();
+
+        let (sender, ended) = channel();
+        let closing = Closing::default();
+        closing.limit_by(Duration::from_secs(600), move || sender.send(()).unwrap());
+        drop(closing);
+        // The thread ends, and its end of the channel with it.
+        ended.recv_timeout(Duration::from_secs(60)).unwrap_err();
+    }
 
     #[test]
     fn a_server_that_hangs_in_a_turn_is_the_reason_and_no_crash() {

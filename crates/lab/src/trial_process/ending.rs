@@ -7,21 +7,42 @@ use std::process::ExitStatus;
 use plimsoll_engine::process::{describe_status, log_tail};
 use plimsoll_store::event::{Event, ServerCrashed, StepFailed, TrialFailed};
 use plimsoll_store::layout::EVENTS_FILE;
-use plimsoll_store::{EventWriter, Stamped, read_events};
+use plimsoll_store::{EventWriter, Stamped, StoreError, give_up_reserve, read_events};
+use rustix::process::Signal;
 
 use crate::error::LabError;
 use crate::guard::BY_SIGNAL;
-use crate::message::HUNG_EXIT;
+use crate::message::{HUNG, HUNG_EXIT};
 
 const LAST_SIGNAL: i32 = 64;
 
 /// After the child is reaped, the folder is ours: if the trial did not write its own end, its death
-/// is written for it. The inner error says why the trial is not complete.
+/// is written for it, on a full disk into the room that was kept for it. `given_up` is why it was
+/// ended from here. The inner error says why the trial is not complete.
 pub(super) fn conclude(
     dir: &Path,
     status: ExitStatus,
     log: &Path,
     is_stopped: bool,
+    given_up: Option<&str>,
+) -> Result<Result<(), String>, LabError> {
+    with_reserve(dir, || write_end(dir, status, log, is_stopped, given_up))
+}
+
+/// Does it again in the room that was kept, if the disk is full.
+fn with_reserve<T>(dir: &Path, write: impl Fn() -> Result<T, LabError>) -> Result<T, LabError> {
+    match write() {
+        Err(LabError::Store(error)) if error.is_full() && give_up_reserve(dir) => write(),
+        written => written,
+    }
+}
+
+fn write_end(
+    dir: &Path,
+    status: ExitStatus,
+    log: &Path,
+    is_stopped: bool,
+    given_up: Option<&str>,
 ) -> Result<Result<(), String>, LabError> {
     let path = dir.join(EVENTS_FILE);
     let log_tail = log_tail(log).trim().to_owned();
@@ -43,9 +64,8 @@ pub(super) fn conclude(
     let step = step_under_way(&events);
     let (event, reason) = if is_stopped {
         failed(None, "interrupted before the step could end", true)
-    } else if status.code() == Some(HUNG_EXIT) {
-        // The last thing such a trial does is to say what hangs.
-        failed(step, log_tail.lines().last().unwrap_or_default(), false)
+    } else if let Some(reason) = given_up.or(hung(status, &log_tail)) {
+        failed(step, reason, false)
     } else {
         died(step, status, log_tail)
     };
@@ -53,6 +73,13 @@ pub(super) fn conclude(
     writer.append(&event)?;
     writer.sync()?;
     Ok(Err(reason))
+}
+
+/// What hangs, if the trial ended itself for that: the last thing it does is to say so.
+fn hung(status: ExitStatus, log_tail: &str) -> Option<&str> {
+    let last = log_tail.lines().last().unwrap_or_default();
+    let is_killed = signal(status) == Some(Signal::KILL.as_raw()) && last.starts_with(HUNG);
+    (is_killed || status.code() == Some(HUNG_EXIT)).then_some(last)
 }
 
 /// The step that was begun and did not end.
@@ -116,24 +143,64 @@ pub(crate) fn write_trial_failed(
     reason: &str,
     interrupted: bool,
 ) -> Result<(), LabError> {
-    let mut writer = EventWriter::create(dir.join(EVENTS_FILE))?;
-    writer.append(&Event::TrialFailed(TrialFailed {
+    let failed = Event::TrialFailed(TrialFailed {
         reason: reason.to_owned(),
         interrupted,
-    }))?;
-    Ok(writer.sync()?)
+    });
+    with_reserve(dir, || {
+        let file = dir.join(EVENTS_FILE);
+        let mut writer = match EventWriter::create(&file) {
+            Err(StoreError::Exists { .. }) => EventWriter::reopen(&file)?,
+            created => created?,
+        };
+        writer.append(&failed)?;
+        Ok(writer.sync()?)
+    })
 }
 
-/// The status of a trial's process, as its guard or a shell passes it on.
+/// The signal that ended a trial, as its guard or a shell passes it on.
+fn signal(status: ExitStatus) -> Option<i32> {
+    let passed_on = status.code().map(|code| code - BY_SIGNAL);
+    let passed_on = passed_on.filter(|signal| (1..=LAST_SIGNAL).contains(signal));
+    passed_on.or(status.signal())
+}
+
+/// The status of a trial's process.
 fn describe(status: ExitStatus) -> String {
-    let passed_on = status
-        .code()
-        .map(|code| code - BY_SIGNAL)
-        .filter(|signal| (1..=LAST_SIGNAL).contains(signal));
-    let text = describe_status(passed_on.map_or(status, ExitStatus::from_raw));
-    if passed_on.or(status.signal()) == Some(9) {
+    let text = describe_status(signal(status).map_or(status, ExitStatus::from_raw));
+    if signal(status) == Some(Signal::KILL.as_raw()) {
         format!("{text}: killed, possibly out of memory")
     } else {
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_that_ended_itself_says_what_hangs() {
+        let of_signal = ExitStatus::from_raw(9);
+        let passed_on = ExitStatus::from_raw((128 + 9) << 8);
+        let by_code = ExitStatus::from_raw(HUNG_EXIT << 8);
+        let log = "note\nhung: the engine has not closed for 300 s";
+        for (status, log, wanted) in [
+            (
+                of_signal,
+                log,
+                Some("hung: the engine has not closed for 300 s"),
+            ),
+            (
+                passed_on,
+                log,
+                Some("hung: the engine has not closed for 300 s"),
+            ),
+            (of_signal, "note", None),
+            (ExitStatus::from_raw(1 << 8), log, None),
+            (by_code, "hung: it", Some("hung: it")),
+        ] {
+            assert_eq!(hung(status, log), wanted, "{status:?} {log}");
+        }
     }
 }

@@ -14,7 +14,8 @@ use plimsoll_core::plan::{Cell, IdleCpus};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
 use plimsoll_engine::process::MARK;
-use plimsoll_store::{CampaignDir, Design};
+use plimsoll_store::{CampaignDir, Design, create_new_folder};
+use rustix::pipe::fcntl_setpipe_size;
 use zeroize::Zeroizing;
 
 pub(crate) use self::ending::write_trial_failed;
@@ -25,6 +26,9 @@ use crate::message::TrialOrder;
 use crate::observer::{Notice, Observer};
 use crate::passwords::Passwords;
 use crate::places::remove_data_dir;
+
+/// No order is longer; what an ordinary user may ask a pipe to hold.
+const ORDER_BYTES: usize = 1 << 20;
 
 /// What the label of the A/A control has behind that of the base.
 pub(crate) const CONTROL: &str = "#2";
@@ -47,7 +51,7 @@ impl Runner<'_> {
             folder.push_str(CONTROL);
         }
         let dir = self.campaign.trial_dir(scheduled.number, &folder, attempt);
-        make_new_dir(&dir)?;
+        create_new_folder(&dir)?;
         Ok(dir)
     }
 
@@ -132,6 +136,9 @@ impl Runner<'_> {
             .map_err(|error| LabError::io("failed to write the trial's order", error))?;
         // It may hold a password.
         let text = Zeroizing::new(text);
+        // A prefix that does not read must not keep us from obeying Ctrl-C: there is room for all of
+        // the order. Where there is not, a long one may wait.
+        let _ = fcntl_setpipe_size(&input, ORDER_BYTES);
         // A trial that died already is noticed by the end of its output.
         let _ = writeln!(input, "{}", *text);
         Ok(TrialProcess::new(order, log, child, (input, output)))
@@ -176,14 +183,6 @@ impl Runner<'_> {
 
 pub(crate) fn make_dir(dir: &Path) -> Result<(), LabError> {
     fs::create_dir_all(dir)
-        .map_err(|error| LabError::io(format!("failed to make {}", dir.display()), error))
-}
-
-/// Makes the folder of an attempt. Nothing may be there under its name, and least of all a link to
-/// somewhere else.
-pub(crate) fn make_new_dir(dir: &Path) -> Result<(), LabError> {
-    make_dir(dir.parent().unwrap_or(dir))?;
-    fs::create_dir(dir)
         .map_err(|error| LabError::io(format!("failed to make {}", dir.display()), error))
 }
 

@@ -10,13 +10,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::process::end_below;
+use plimsoll_load::Patience;
 use plimsoll_store::seal;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::ending::conclude;
 use crate::error::LabError;
 use crate::leftovers::end_server;
-use crate::message::{STOP, TrialMessage, TrialOrder};
+use crate::message::{HUNG, STOP, TrialMessage, TrialOrder};
 use crate::observer::{Notice, Observer};
 
 /// A trial that was asked to stop has this long before it is ended.
@@ -24,6 +25,9 @@ pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
 /// A guard that has nothing left to wait for ends at once; one that kills what the kernel holds has
 /// this long.
 pub(crate) const END_LIMIT: Duration = Duration::from_secs(60);
+/// A trial says something every [`BEAT`](crate::message::BEAT). One that is stopped, or that the
+/// kernel does not let run, is ended after this long.
+const SILENCE_LIMIT: Duration = Duration::from_secs(120);
 const END_POLL: Duration = Duration::from_millis(5);
 const POLL: Duration = Duration::from_millis(50);
 
@@ -37,6 +41,8 @@ pub(crate) struct TrialProcess {
     input: ChildStdin,
     output: Option<ChildStdout>,
     is_reaped: bool,
+    /// Why it was ended, if that was not the user's wish.
+    given_up: Option<String>,
 }
 
 impl TrialProcess {
@@ -55,6 +61,7 @@ impl TrialProcess {
             input,
             output: Some(output),
             is_reaped: false,
+            given_up: None,
         }
     }
 
@@ -122,9 +129,11 @@ impl TrialProcess {
         let messages = read_lines(output);
         let mut asked_at: Option<Instant> = None;
         let mut handled = 0;
+        let mut patience = Patience::new(SILENCE_LIMIT);
         loop {
             match messages.recv_timeout(POLL) {
                 Ok(line) => {
+                    patience.renew();
                     if let Ok(message) = serde_json::from_str::<TrialMessage>(&line) {
                         observer.notice(Notice::Trial(&message));
                     }
@@ -133,6 +142,14 @@ impl TrialProcess {
                 // expected any more.
                 Err(RecvTimeoutError::Timeout) if matches!(self.child.try_wait(), Ok(Some(_))) => {
                     return Ok(());
+                }
+                Err(RecvTimeoutError::Timeout) if patience.is_over() => {
+                    let seconds = SILENCE_LIMIT.as_secs();
+                    let reason =
+                        format!("{HUNG}: the trial's process said nothing for {seconds} s");
+                    self.given_up = Some(reason);
+                    self.kill();
+                    patience.renew();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -153,7 +170,8 @@ impl TrialProcess {
     /// says why it is not complete.
     pub fn conclude(mut self, is_stopped: bool) -> Result<Result<(), String>, LabError> {
         let status = self.reap()?;
-        let end = conclude(&self.dir, status, &self.log, is_stopped)?;
+        let given_up = self.given_up.as_deref();
+        let end = conclude(&self.dir, status, &self.log, is_stopped, given_up)?;
         seal(&self.dir)?;
         Ok(end)
     }

@@ -105,6 +105,14 @@ pub struct StepOutputs<'a> {
     pub log: &'a mut dyn Write,
     /// Called about ten times a second, and once in the phases that say so.
     pub progress: &'a mut dyn FnMut(&Progress),
+    /// Receives the series: each second of each kind of each worker once, those of a worker in their
+    /// order. What it returns as an error ends the step.
+    pub seconds: &'a mut dyn FnMut(&SecondRow) -> Result<(), String>,
+}
+
+/// For [`StepOutputs::seconds`], if nobody wants the series.
+pub fn no_series(_: &SecondRow) -> Result<(), String> {
+    Ok(())
 }
 
 /// How a step ended.
@@ -142,8 +150,6 @@ pub struct StepOutcome {
     pub operations: Vec<OperationRecord>,
     /// Totals per client and kind.
     pub clients: Vec<ClientRecord>,
-    /// The series, ordered by client, kind and second.
-    pub seconds: Vec<SecondRow>,
 }
 
 /// A step that left nothing to count.
@@ -162,6 +168,9 @@ pub enum StepError {
     /// The histogram log could not be written.
     #[error("failed to write the histogram log: {0}")]
     Log(String),
+    /// The series could not be written.
+    #[error("failed to write the series: {0}")]
+    Series(String),
 }
 
 /// Runs one step.
@@ -316,6 +325,7 @@ mod tests {
             &mut StepOutputs {
                 log: &mut io::sink(),
                 progress: &mut |_| {},
+                seconds: &mut no_series,
             },
         )
         .unwrap_err();

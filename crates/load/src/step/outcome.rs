@@ -7,9 +7,9 @@ use hdrhistogram::Histogram;
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord};
 
 use super::pacing::{Paced, account};
-use super::{Ended, SecondRow, StepOutcome};
+use super::{Ended, StepOutcome};
 use crate::arrival::{Arrival, Due};
-use crate::recorder::{KindRecord, Second};
+use crate::recorder::KindRecord;
 use crate::worker::{Failure, Stop};
 use plimsoll_core::histogram;
 
@@ -50,6 +50,13 @@ impl Totals {
 }
 
 impl TaskInfo {
+    /// The kind whose schedule is that of another kind of the worker: a worker of several kinds that
+    /// ends by time has one for all of them, which is accounted for with the first.
+    pub fn paced_kind(&self, kind: usize) -> usize {
+        let is_mixed = self.kinds.len() > 1 && matches!(self.stop, Stop::Time(_));
+        if is_mixed { self.kinds[0] } else { kind }
+    }
+
     /// Operations of the schedule and its length in nanoseconds; nothing in a closed loop. A finish
     /// at `finished_ns` cuts off the schedules of those that end by time or follow them.
     fn schedule(&self, end: &TaskEnd, finished_ns: Option<u64>) -> (u64, u64) {
@@ -177,20 +184,6 @@ impl<'a> KindShares<'a> {
     }
 }
 
-/// What a worker did in each second, over its kinds.
-fn merge_seconds(kinds: &[KindRecord]) -> Vec<Second> {
-    let mut merged: Vec<Second> = Vec::new();
-    for record in kinds {
-        merged.resize(merged.len().max(record.seconds.len()), Second::default());
-        for (sum, second) in merged.iter_mut().zip(&record.seconds) {
-            sum.ok += second.ok;
-            sum.rows += second.rows;
-            sum.unsuccessful += second.unsuccessful;
-        }
-    }
-    merged
-}
-
 /// What a step's outcome is made from.
 pub(crate) struct OutcomeBuilder<'a> {
     pub kinds: &'a [&'a str],
@@ -200,6 +193,8 @@ pub(crate) struct OutcomeBuilder<'a> {
     pub totals: &'a BTreeMap<usize, Totals>,
     pub unsent: &'a BTreeMap<usize, Histogram<u64>>,
     pub finished_ns: Option<u64>,
+    /// Operations done in each second, by the kind that paces them.
+    pub done: &'a BTreeMap<usize, Vec<u64>>,
 }
 
 impl OutcomeBuilder<'_> {
@@ -210,7 +205,6 @@ impl OutcomeBuilder<'_> {
             elapsed_ns,
             operations: Vec::new(),
             clients: Vec::new(),
-            seconds: Vec::new(),
         };
         for kind in 0..self.kinds.len() {
             self.add_kind(kind, &mut outcome);
@@ -241,11 +235,11 @@ impl OutcomeBuilder<'_> {
             add_record(&mut operation, worker.record);
             operation.worker_ns += worker.end.ended_ns;
             outcome.clients.push(worker.client_record(&operation.kind));
-            outcome.seconds.extend(worker.second_rows());
         }
         operation.attempts = operation.ok + operation.retried + operation.failed;
         let paced: Vec<Paced<'_>> = workers.iter().filter_map(KindOfWorker::paced).collect();
-        operation.pacing = account(&paced);
+        let done = self.done.get(&kind).map_or(&[][..], Vec::as_slice);
+        operation.pacing = account(&paced, done);
         self.add_histograms(kind, &workers, &mut operation);
         outcome.operations.push(operation);
     }
@@ -261,7 +255,6 @@ impl OutcomeBuilder<'_> {
             info,
             end,
             record,
-            merged_seconds: merge_seconds(&end.kinds),
             planned,
             length_ns,
             window: info.window(end, record, length_ns, self.finished_ns),
@@ -300,8 +293,6 @@ struct KindOfWorker<'a> {
     info: &'a TaskInfo,
     end: &'a TaskEnd,
     record: &'a KindRecord,
-    /// Over all its kinds.
-    merged_seconds: Vec<Second>,
     /// Operations of its schedule.
     planned: u64,
     /// The length of its schedule.
@@ -323,34 +314,20 @@ impl KindOfWorker<'_> {
         }
     }
 
-    fn second_rows(&self) -> impl Iterator<Item = SecondRow> {
-        let seconds = self.record.seconds.iter().enumerate();
-        seconds.map(|(second, counts)| SecondRow {
-            second: second as u64,
-            client: self.info.client,
-            kind: self.record.kind,
-            counts: *counts,
-        })
-    }
-
     /// Its schedule and what came of it. The schedule of a worker of several kinds is one for all
     /// of them: it is accounted for with the first.
     fn paced(&self) -> Option<Paced<'_>> {
-        let is_mixed = self.info.kinds.len() > 1 && matches!(self.info.stop, Stop::Time(_));
-        if is_mixed && self.record.kind != self.info.kinds[0] {
+        if self.info.paced_kind(self.record.kind) != self.record.kind {
             return None;
         }
-        let (seconds, ok) = if is_mixed {
-            let ok = self.end.kinds.iter().map(|record| record.ok).sum();
-            (&self.merged_seconds, ok)
-        } else {
-            (&self.record.seconds, self.record.ok)
-        };
+        let of_schedule =
+            |record: &&KindRecord| self.info.paced_kind(record.kind) == self.record.kind;
+        let ok = self.end.kinds.iter().filter(of_schedule);
+        let ok = ok.map(|record| record.ok).sum();
         Some(Paced {
             arrival: &self.info.arrival,
             planned: self.planned,
             length_ns: self.length_ns,
-            seconds,
             ok,
             active_ns: self.window.1 - self.window.0,
         })

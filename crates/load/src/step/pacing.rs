@@ -4,7 +4,6 @@ use plimsoll_core::record::Pacing;
 use plimsoll_core::units::SECOND_NS;
 
 use crate::arrival::Arrival;
-use crate::recorder::Second;
 
 /// A second is under its rate when less than this share of the operations due in it were done in
 /// it, the rule of the original report.
@@ -17,16 +16,15 @@ pub(crate) struct Paced<'a> {
     pub planned: u64,
     /// Length of the schedule.
     pub length_ns: u64,
-    /// Operations done in each second.
-    pub seconds: &'a [Second],
     /// Operations done.
     pub ok: u64,
     /// From the start to the end of the last operation or of the schedule, whichever is later.
     pub active_ns: u64,
 }
 
-/// Adds up the workers of one kind of operation. `None` when none of them is paced.
-pub(crate) fn account(workers: &[Paced<'_>]) -> Option<Pacing> {
+/// Adds up the workers of one kind of operation, who together have `done` so many in each second.
+/// `None` when none of them is paced.
+pub(crate) fn account(workers: &[Paced<'_>], done: &[u64]) -> Option<Pacing> {
     let length_ns = workers
         .iter()
         .map(|worker| worker.length_ns)
@@ -37,7 +35,7 @@ pub(crate) fn account(workers: &[Paced<'_>]) -> Option<Pacing> {
     // too.
     let counted_seconds = length_ns.div_ceil(SECOND_NS) as usize + 1;
     let mut due = vec![0u64; counted_seconds];
-    let mut done = vec![0u64; counted_seconds];
+    let done = |second: usize| done.get(second).copied().unwrap_or(0);
     let mut pacing = Pacing {
         seconds: whole_seconds as u64,
         ..Pacing::default()
@@ -48,33 +46,22 @@ pub(crate) fn account(workers: &[Paced<'_>]) -> Option<Pacing> {
             let due_ns = schedule.next_ns().unwrap_or(0);
             due[((due_ns / SECOND_NS) as usize).min(counted_seconds - 1)] += 1;
         }
-        for (second, counts) in worker.seconds.iter().enumerate().take(counted_seconds) {
-            done[second] += counts.ok;
-        }
         // What was due, not the mean of the process: a Poisson schedule of a few operations may
         // well be a tenth off its mean.
         pacing.target_per_s += worker.planned as f64 * 1e9 / worker.length_ns.max(1) as f64;
         pacing.achieved_per_s += worker.ok as f64 * 1e9 / worker.active_ns.max(1) as f64;
     }
     pacing.seconds_under = (0..whole_seconds)
-        .filter(|&s| (done[s] as f64) < SLA_SHARE * due[s] as f64)
+        .filter(|&s| (done(s) as f64) < SLA_SHARE * due[s] as f64)
         .count() as u64;
-    pacing.backlog = due.iter().sum::<u64>().saturating_sub(done.iter().sum());
+    let all_done = (0..counted_seconds).map(done).sum();
+    pacing.backlog = due.iter().sum::<u64>().saturating_sub(all_done);
     Some(pacing)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn seconds(ok: &[u64]) -> Vec<Second> {
-        ok.iter()
-            .map(|&ok| Second {
-                ok,
-                ..Second::default()
-            })
-            .collect()
-    }
 
     #[test]
     fn shortfall_shows_in_all_three_measures() {
@@ -90,16 +77,14 @@ mod tests {
             (&[10, 10, 10, 10, 10, 10, 10, 10, 10, 10], 10, 5, 40),
         ];
         for (ok, active_s, under, backlog) in cases {
-            let seconds = seconds(ok);
             let paced = Paced {
                 arrival: &arrival,
                 planned: 100,
                 length_ns: 5 * SECOND_NS,
-                seconds: &seconds,
                 ok: 100,
                 active_ns: active_s * SECOND_NS,
             };
-            let pacing = account(&[paced]).unwrap();
+            let pacing = account(&[paced], ok).unwrap();
             assert_eq!(
                 (pacing.seconds, pacing.seconds_under, pacing.backlog),
                 (5, under, backlog),
@@ -115,30 +100,25 @@ mod tests {
         };
         let length_ns = 4 * SECOND_NS;
         let planned = poisson.count_before(length_ns);
-        let seconds = seconds(&[planned]);
-        let pacing = account(&[Paced {
+        let paced = Paced {
             arrival: &poisson,
             planned,
             length_ns,
-            seconds: &seconds,
             ok: planned,
             active_ns: length_ns,
-        }])
-        .unwrap();
+        };
+        let pacing = account(&[paced], &[planned]).unwrap();
         assert!(
             (pacing.achieved_per_s / pacing.target_per_s - 1.0).abs() < 1e-9,
             "{pacing:?}"
         );
-        assert_eq!(
-            account(&[Paced {
-                arrival: &Arrival::Closed,
-                planned: 5,
-                length_ns: 0,
-                seconds: &[],
-                ok: 5,
-                active_ns: 1
-            }]),
-            None
-        );
+        let closed = Paced {
+            arrival: &Arrival::Closed,
+            planned: 5,
+            length_ns: 0,
+            ok: 5,
+            active_ns: 1,
+        };
+        assert_eq!(account(&[closed], &[]), None);
     }
 }

@@ -15,9 +15,11 @@ use plimsoll_core::units::SECOND_NS;
 use super::log::Log;
 use super::outcome::{OutcomeBuilder, TaskEnd, TaskInfo, unsent};
 use super::workers::{Message, StepWorkers};
-use super::{Ended, Phase, Progress, StepError, StepOptions, StepOutcome, StepOutputs};
+use super::{Ended, Phase, Progress, SecondRow, StepError, StepOptions, StepOutcome, StepOutputs};
 use crate::control::Command;
+use crate::intervals::WorkerSecond;
 use crate::patience::Patience;
+use crate::recorder::KindRecord;
 use crate::worker::Failure;
 
 /// Between two looks at the workers.
@@ -28,6 +30,49 @@ pub(super) struct Watcher<'a, C> {
     pub kinds: &'a [&'a str],
     pub infos: &'a [TaskInfo],
     pub options: &'a StepOptions,
+}
+
+/// What a worker had not handed over when it ended.
+fn last_seconds(worker: usize, end: &TaskEnd) -> Vec<WorkerSecond> {
+    let of_kind = |record: &KindRecord| {
+        let kind = record.kind;
+        let seconds = (record.first_second..).zip(record.seconds.clone());
+        seconds.map(move |(second, counts)| WorkerSecond {
+            worker,
+            kind,
+            second,
+            counts,
+        })
+    };
+    end.kinds.iter().flat_map(of_kind).collect()
+}
+
+/// Where the seconds of the workers go, and what is kept of them.
+struct Series<'a> {
+    infos: &'a [TaskInfo],
+    write: &'a mut dyn FnMut(&SecondRow) -> Result<(), String>,
+    /// Operations done in each second, by the kind that paces them.
+    done: BTreeMap<usize, Vec<u64>>,
+}
+
+impl Series<'_> {
+    fn write(&mut self, seconds: Vec<WorkerSecond>) -> Result<(), StepError> {
+        for of in seconds {
+            let info = &self.infos[of.worker];
+            let done = self.done.entry(info.paced_kind(of.kind)).or_default();
+            let at = of.second as usize;
+            done.resize(done.len().max(at + 1), 0);
+            done[at] += of.counts.ok;
+            let row = SecondRow {
+                second: of.second,
+                client: info.client,
+                kind: of.kind,
+                counts: of.counts,
+            };
+            (self.write)(&row).map_err(StepError::Series)?;
+        }
+        Ok(())
+    }
 }
 
 /// When the workers last did something.
@@ -62,6 +107,11 @@ impl<C: Clock> Watcher<'_, C> {
             totals: BTreeMap::new(),
             restarts: 0,
         };
+        let mut series = Series {
+            infos: self.infos,
+            write: &mut *outputs.seconds,
+            done: BTreeMap::new(),
+        };
         let mut latest = Progress::default();
         self.update(&mut latest, start_ns);
         let mut ends: Vec<Option<TaskEnd>> = self.infos.iter().map(|_| None).collect();
@@ -87,6 +137,7 @@ impl<C: Clock> Watcher<'_, C> {
                 }
             }
             self.write_complete(&mut log, None, &mut latest)?;
+            series.write(self.workers.intervals.take_seconds())?;
             self.update(&mut latest, start_ns);
             (outputs.progress)(&latest);
             self.check(&mut activity, &latest)?;
@@ -95,7 +146,11 @@ impl<C: Clock> Watcher<'_, C> {
         self.update(&mut latest, start_ns);
         latest.phase = Phase::Ended;
         (outputs.progress)(&latest);
-        self.conclude(&mut log, &mut latest, start_ns, &ends)
+        series.write(self.workers.intervals.take_seconds())?;
+        for (worker, end) in ends.iter().enumerate() {
+            series.write(last_seconds(worker, end))?;
+        }
+        self.conclude(&mut log, &mut latest, start_ns, &ends, &series.done)
     }
 
     /// The end of the warm-up is reported at once.
@@ -239,6 +294,7 @@ impl<C: Clock> Watcher<'_, C> {
         latest: &mut Progress,
         start_ns: u64,
         ends: &[TaskEnd],
+        done: &BTreeMap<usize, Vec<u64>>,
     ) -> Result<StepOutcome, StepError> {
         let elapsed_ns = ends.iter().map(|end| end.ended_ns).max().unwrap_or(0);
         self.write_complete(log, Some(elapsed_ns), latest)?;
@@ -269,6 +325,7 @@ impl<C: Clock> Watcher<'_, C> {
             totals: &log.totals,
             unsent: &unsent,
             finished_ns,
+            done,
         };
         Ok(builder.outcome(ended))
     }

@@ -65,6 +65,9 @@ impl<C> Drop for ReleaseOnDrop<'_, C> {
     }
 }
 
+/// What is said of a worker whose code has a bug.
+const PANICKED: &str = "the worker panicked: see the trial's log";
+
 /// What a worker's thread reports.
 pub(super) enum Message {
     Opened,
@@ -127,7 +130,9 @@ impl<C: Clock> StepWorkers<C> {
     fn work(&self, index: usize, mut task: Task, recorder: Recorder, sender: &Sender<Message>) {
         let presence = self.control.presence();
         MonotonicClock::set_finest_slack();
-        if let Err(message) = task.worker.open() {
+        // A panic must end the step like any other failure, not leave the others waiting for it.
+        let opened = catch_unwind(AssertUnwindSafe(|| task.worker.open()));
+        if let Err(message) = opened.unwrap_or_else(|_| Err(PANICKED.to_owned())) {
             task.worker.close();
             let _ = sender.send(Message::NotOpened(task.client, message));
             return;
@@ -154,8 +159,6 @@ impl<C: Clock> StepWorkers<C> {
             start_ns,
         };
         let mut state = LoopState::new(assignment, recorder, &shared);
-        // A panic in a worker must end the step like any other failure, not leave the others
-        // waiting for it.
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             drive(&*self.clock, &mut *task.worker, &mut state);
         }))
@@ -164,7 +167,7 @@ impl<C: Clock> StepWorkers<C> {
         if panicked {
             state.fail(Failure {
                 class: "panic",
-                message: "the worker panicked: see the trial's log".into(),
+                message: PANICKED.into(),
             });
         }
         if state.has_failed() {

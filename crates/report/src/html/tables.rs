@@ -173,5 +173,6 @@ pub(crate) fn status_word(status: Status) -> Option<&'static str> {
         Status::Failed => Some("failed"),
         Status::Crashed => Some("crashed"),
         Status::Hung => Some("hung"),
+        Status::Damaged => Some("damaged"),
     }
 }

@@ -46,6 +46,8 @@ pub struct CampaignRecord {
     pub state: CampaignState,
     /// What another tool measured; `None` for a native campaign.
     pub imported: Option<Imported>,
+    /// Folders among the trials that are not called like trials, which nobody reads.
+    pub strangers: Vec<String>,
 }
 
 /// How far a campaign is.
@@ -166,14 +168,18 @@ impl CampaignDir {
         Ok(())
     }
 
-    /// Every attempt at every trial, by number and attempt. One that cannot be believed is an
-    /// error, not left out.
+    /// Every attempt at every trial, by number and attempt. One that cannot be believed is there,
+    /// and says why: [`TrialRecord::damage`].
     pub fn trials(&self) -> Result<Vec<TrialRecord>, StoreError> {
-        self.trials_besides(Vec::new())
+        Ok(self.trials_besides(Vec::new())?.0)
     }
 
-    /// The same, without reading complete attempts again that are `known`.
-    fn trials_besides(&self, known: Vec<TrialRecord>) -> Result<Vec<TrialRecord>, StoreError> {
+    /// The same, without reading complete attempts again that are `known`, and the names of folders
+    /// that are not called like trials.
+    fn trials_besides(
+        &self,
+        known: Vec<TrialRecord>,
+    ) -> Result<(Vec<TrialRecord>, Vec<String>), StoreError> {
         let mut known: BTreeMap<PathBuf, TrialRecord> = known
             .into_iter()
             .filter(TrialRecord::is_complete)
@@ -181,10 +187,10 @@ impl CampaignDir {
             .collect();
         let folder = self.path.join(TRIALS_FOLDER);
         let entries = match fs::read_dir(&folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Default::default()),
             entries => entries.map_err(StoreError::io("read", &folder))?,
         };
-        let mut trials = Vec::new();
+        let (mut trials, mut strangers) = (Vec::new(), Vec::new());
         for entry in entries {
             let entry = entry.map_err(StoreError::io("read", &folder))?;
             let (name, dir) = (entry.file_name(), entry.path());
@@ -193,9 +199,8 @@ impl CampaignDir {
                 continue;
             }
             let Some((number, attempt)) = read_folder_name(&name) else {
-                let reason =
-                    "the folder is not named like a trial, NUMBER-CELL-aATTEMPT".to_owned();
-                return Err(StoreError::StrangeFolder { path: dir, reason });
+                strangers.push(name.into_owned());
+                continue;
             };
             trials.push(match known.remove(&dir) {
                 Some(trial) => trial,
@@ -203,19 +208,20 @@ impl CampaignDir {
             });
         }
         trials.sort_by_key(|trial| (trial.number, trial.attempt));
-        for pair in trials.windows(2) {
-            if (pair[0].number, pair[0].attempt) == (pair[1].number, pair[1].attempt) {
-                let reason = format!(
-                    "{} is the same attempt at the same trial",
-                    pair[0].dir.display()
-                );
-                return Err(StoreError::StrangeFolder {
-                    path: pair[1].dir.clone(),
-                    reason,
-                });
+        let same =
+            |a: &TrialRecord, b: &TrialRecord| (a.number, a.attempt) == (b.number, b.attempt);
+        for twins in trials.chunk_by_mut(same).filter(|twins| twins.len() > 1) {
+            let damage = format!(
+                "{} folders are the same attempt at the same trial",
+                twins.len()
+            );
+            for twin in twins {
+                let dir = twin.dir.clone();
+                *twin = TrialRecord::damaged(dir, twin.number, twin.attempt, damage.clone());
             }
         }
-        Ok(trials)
+        strangers.sort();
+        Ok((trials, strangers))
     }
 
     /// The folder of an attempt, from 1, at the trial of this number in the schedule. `cell_label`
@@ -242,7 +248,7 @@ impl CampaignDir {
         // Asked first: a campaign that ends while its trials are read is then complete, or still
         // called running, never broken.
         let is_running = self.is_running();
-        let trials = self.trials_besides(known)?;
+        let (trials, strangers) = self.trials_besides(known)?;
         let done: BTreeSet<u32> = trials
             .iter()
             .filter(|trial| trial.is_complete())
@@ -268,6 +274,7 @@ impl CampaignDir {
             trials,
             state,
             imported: self.imported()?,
+            strangers,
         })
     }
 }

@@ -160,6 +160,15 @@ pub(crate) fn create_folders(path: &Path) -> Result<(), StoreError> {
         .try_for_each(|made| sync_folder(folder_of(made)))
 }
 
+/// Makes a folder in whose place nothing may be, least of all a link to somewhere else, and those
+/// above it where they are missing. All names are durable.
+pub fn create_new_folder(path: &Path) -> Result<(), StoreError> {
+    let above = folder_of(path);
+    create_folders(above)?;
+    fs::create_dir(path).map_err(StoreError::io("create", path))?;
+    sync_folder(above)
+}
+
 /// Opens a file to read. Campaign folders may come from anybody: a pipe in its place, which may
 /// never say anything, and a device, which may never end, are errors.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {

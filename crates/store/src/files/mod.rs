@@ -2,4 +2,5 @@
 
 pub(crate) mod durable;
 pub(crate) mod lock;
+pub(crate) mod reserve;
 pub(crate) mod seal;

@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 
 pub use host::{HostSeries, read_host, write_host};
 pub use levels::{LevelSample, read_levels, write_levels};
-pub use operations::{OperationSecond, read_operations, write_operations};
+pub use operations::{
+    OperationSecond, OperationsWriter, read_operations, read_operations_together, write_operations,
+};
 pub use turns::{Turn, read_turns, write_turns};
 pub use waits::{WaitProfile, read_waits, write_waits};
 

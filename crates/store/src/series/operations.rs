@@ -1,9 +1,10 @@
 //! What was done in each second.
 
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::table::{Table, TableWriter};
+use super::table::{TableWriter, read_lines};
 use crate::StoreError;
 
 const COLUMNS: [&str; 9] = [
@@ -41,14 +42,19 @@ pub struct OperationSecond {
     pub response_max_ns: u64,
 }
 
-/// Writes the seconds of a step, see [`super::operations_path`]. The rows are taken one by one, so
-/// that they need not all be in memory.
-pub fn write_operations(
-    path: impl AsRef<Path>,
-    rows: impl IntoIterator<Item = impl Borrow<OperationSecond>>,
-) -> Result<(), StoreError> {
-    let mut table = TableWriter::create(path.as_ref(), &COLUMNS)?;
-    for row in rows {
+/// Writes the seconds of a step one by one, see [`super::operations_path`]. The file is there once it
+/// is finished.
+#[derive(Debug)]
+pub struct OperationsWriter(TableWriter);
+
+impl OperationsWriter {
+    /// Begins the file.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Ok(Self(TableWriter::create(path.as_ref(), &COLUMNS)?))
+    }
+
+    /// Adds a row.
+    pub fn append(&mut self, row: &OperationSecond) -> Result<(), StoreError> {
         let OperationSecond {
             second,
             client,
@@ -59,7 +65,7 @@ pub fn write_operations(
             service_sum_ns,
             service_max_ns,
             response_max_ns,
-        } = row.borrow();
+        } = row;
         let numbers = [
             ok,
             unsuccessful,
@@ -68,40 +74,77 @@ pub fn write_operations(
             service_max_ns,
             response_max_ns,
         ];
-        table.append(
+        self.0.append(
             [second.to_string(), client.to_string(), kind.clone()]
                 .into_iter()
                 .chain(numbers.map(u64::to_string)),
-        )?;
+        )
     }
-    table.finish()
+
+    /// Gives the file its name.
+    pub fn finish(self) -> Result<(), StoreError> {
+        self.0.finish()
+    }
+}
+
+/// Writes all seconds of a step.
+pub fn write_operations(
+    path: impl AsRef<Path>,
+    rows: impl IntoIterator<Item = impl Borrow<OperationSecond>>,
+) -> Result<(), StoreError> {
+    let mut writer = OperationsWriter::create(path)?;
+    rows.into_iter()
+        .try_for_each(|row| writer.append(row.borrow()))?;
+    writer.finish()
 }
 
 /// Reads what [`write_operations`] wrote.
 pub fn read_operations(path: impl AsRef<Path>) -> Result<Vec<OperationSecond>, StoreError> {
-    let table = Table::read(path.as_ref())?;
-    if table.columns() != COLUMNS {
-        return Err(table.corrupt(1, &format!("the columns are not {}", COLUMNS.join(", "))));
-    }
-    table
-        .rows()
-        .map(|row| {
-            let (line, cells) = row?;
-            let number = |column| table.whole::<u64>(line, &cells, &COLUMNS, column);
-            let small = |column| table.whole::<u32>(line, &cells, &COLUMNS, column);
-            Ok(OperationSecond {
-                second: small(0)?,
-                client: small(1)?,
-                kind: cells[2].to_owned(),
-                ok: number(3)?,
-                unsuccessful: number(4)?,
-                rows: number(5)?,
-                service_sum_ns: number(6)?,
-                service_max_ns: number(7)?,
-                response_max_ns: number(8)?,
-            })
-        })
-        .collect()
+    let mut rows = Vec::new();
+    for_each_row(path.as_ref(), |row| rows.push(row))?;
+    Ok(rows)
+}
+
+/// The same, the clients of a second taken together: their client is 0. What it takes does not grow
+/// with their number.
+pub fn read_operations_together(
+    path: impl AsRef<Path>,
+) -> Result<Vec<OperationSecond>, StoreError> {
+    let mut together: BTreeMap<(String, u32), OperationSecond> = BTreeMap::new();
+    for_each_row(path.as_ref(), |row| {
+        let key = (row.kind.clone(), row.second);
+        let sum = together.entry(key).or_insert_with(|| OperationSecond {
+            second: row.second,
+            kind: row.kind.clone(),
+            ..OperationSecond::default()
+        });
+        sum.ok = sum.ok.saturating_add(row.ok);
+        sum.unsuccessful = sum.unsuccessful.saturating_add(row.unsuccessful);
+        sum.rows = sum.rows.saturating_add(row.rows);
+        sum.service_sum_ns = sum.service_sum_ns.saturating_add(row.service_sum_ns);
+        sum.service_max_ns = sum.service_max_ns.max(row.service_max_ns);
+        sum.response_max_ns = sum.response_max_ns.max(row.response_max_ns);
+    })?;
+    Ok(together.into_values().collect())
+}
+
+fn for_each_row(path: &Path, mut take: impl FnMut(OperationSecond)) -> Result<(), StoreError> {
+    read_lines(path, &COLUMNS, |place, line, cells| {
+        let number = |column| place.whole::<u64>(line, cells, &COLUMNS, column);
+        let small = |column| place.whole::<u32>(line, cells, &COLUMNS, column);
+        take(OperationSecond {
+            second: small(0)?,
+            client: small(1)?,
+            kind: cells[2].to_owned(),
+            ok: number(3)?,
+            unsuccessful: number(4)?,
+            rows: number(5)?,
+            service_sum_ns: number(6)?,
+            service_max_ns: number(7)?,
+            response_max_ns: number(8)?,
+        });
+        Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -145,7 +188,16 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let path = super::super::operations_path(dir.path(), "qr100");
             write_operations(&path, &rows).unwrap();
-            prop_assert_eq!(read_operations(&path).unwrap(), rows);
+            prop_assert_eq!(read_operations(&path).unwrap(), &rows[..]);
+            let together = read_operations_together(&path).unwrap();
+            let sum = |rows: &[OperationSecond]| {
+                let ok = rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.ok));
+                (ok, rows.iter().map(|row| row.service_max_ns).max())
+            };
+            prop_assert_eq!(sum(&together), sum(&rows));
+            let keys = together.iter().map(|row| (&row.kind, row.second));
+            let is_sorted = keys.is_sorted();
+            prop_assert!(is_sorted);
         }
     }
 

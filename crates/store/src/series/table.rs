@@ -1,11 +1,11 @@
 //! Tab separated tables with a header line.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
-use crate::files::durable::{AtomicFile, read_file};
+use crate::files::durable::{AtomicFile, open_file, read_file};
 
 /// An unfinished table; it appears under its name when it is finished.
 #[derive(Debug)]
@@ -58,51 +58,10 @@ impl TableWriter {
     }
 }
 
-/// A table's text, read whole.
-pub(super) struct Table {
-    path: PathBuf,
-    text: String,
-}
+/// A table that is read, for what is said of its cells.
+pub(super) struct Place(PathBuf);
 
-impl Table {
-    pub(super) fn read(path: &Path) -> Result<Self, StoreError> {
-        let bytes = read_file(path).map_err(StoreError::io("read", path))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|error| StoreError::corrupt(path, 1, format!("it is not text: {error}")))?;
-        let table = Self {
-            path: path.to_owned(),
-            text,
-        };
-        if !table.text.ends_with('\n') {
-            return Err(table.corrupt(
-                table.text.lines().count().max(1),
-                "the last line has no end",
-            ));
-        }
-        Ok(table)
-    }
-
-    /// The column names.
-    pub(super) fn columns(&self) -> Vec<&str> {
-        self.lines().next().unwrap_or_default()
-    }
-
-    /// The rows after the header with their line numbers; a row as wide as the header.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Result<(usize, Vec<&str>), StoreError>> {
-        let columns = self.columns().len();
-        self.lines().enumerate().skip(1).map(move |(index, cells)| {
-            let line = index + 1;
-            if cells.len() == columns {
-                Ok((line, cells))
-            } else {
-                Err(self.corrupt(
-                    line,
-                    &format!("it has {} cells, the header has {columns}", cells.len()),
-                ))
-            }
-        })
-    }
-
+impl Place {
     /// A cell that holds a whole number which fits.
     pub(super) fn whole<T: TryFrom<u64>>(
         &self,
@@ -124,13 +83,113 @@ impl Table {
     }
 
     pub(super) fn corrupt(&self, line: usize, reason: &str) -> StoreError {
-        StoreError::corrupt(&self.path, line, reason)
+        StoreError::corrupt(&self.0, line, reason)
     }
 
-    fn lines(&self) -> impl Iterator<Item = Vec<&str>> {
+    /// The cells of a line, as many as there are columns.
+    fn cells<'a>(
+        &self,
+        line: usize,
+        text: &'a str,
+        columns: usize,
+    ) -> Result<Vec<&'a str>, StoreError> {
+        let cells: Vec<&str> = text.split('\t').collect();
+        match cells.len() == columns {
+            true => Ok(cells),
+            false => Err(self.corrupt(
+                line,
+                &format!("it has {} cells, the header has {columns}", cells.len()),
+            )),
+        }
+    }
+}
+
+/// Reads a table with these columns line by line: it may be larger than memory. `take` gets the
+/// place, the line's number and its cells.
+pub(super) fn read_lines(
+    path: &Path,
+    columns: &[&str],
+    mut take: impl FnMut(&Place, usize, &[&str]) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let file = open_file(path).map_err(StoreError::io("read", path))?;
+    let (mut file, place) = (BufReader::new(file), Place(path.to_owned()));
+    let (mut bytes, mut number) = (Vec::new(), 0);
+    loop {
+        bytes.clear();
+        let read = file.read_until(b'\n', &mut bytes);
+        if read.map_err(StoreError::io("read", path))? == 0 && number > 0 {
+            return Ok(());
+        }
+        number += 1;
+        let line = bytes.strip_suffix(b"\n");
+        let line = line.ok_or_else(|| place.corrupt(number, "the last line has no end"))?;
+        let text = std::str::from_utf8(line)
+            .map_err(|error| place.corrupt(number, &format!("it is not text: {error}")))?;
+        if number > 1 {
+            take(&place, number, &place.cells(number, text, columns.len())?)?;
+        } else if text.split('\t').ne(columns.iter().copied()) {
+            let names = columns.join(", ");
+            return Err(place.corrupt(1, &format!("the columns are not {names}")));
+        }
+    }
+}
+
+/// A table's text, read whole.
+pub(super) struct Table {
+    place: Place,
+    text: String,
+}
+
+impl Table {
+    pub(super) fn read(path: &Path) -> Result<Self, StoreError> {
+        let bytes = read_file(path).map_err(StoreError::io("read", path))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| StoreError::corrupt(path, 1, format!("it is not text: {error}")))?;
+        let table = Self {
+            place: Place(path.to_owned()),
+            text,
+        };
+        if !table.text.ends_with('\n') {
+            return Err(table.corrupt(
+                table.text.lines().count().max(1),
+                "the last line has no end",
+            ));
+        }
+        Ok(table)
+    }
+
+    /// The column names.
+    pub(super) fn columns(&self) -> Vec<&str> {
+        let header = self.lines().next().unwrap_or_default();
+        header.split('\t').collect()
+    }
+
+    /// The rows after the header with their line numbers; a row as wide as the header.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Result<(usize, Vec<&str>), StoreError>> {
+        let columns = self.columns().len();
+        self.lines().enumerate().skip(1).map(move |(index, text)| {
+            let line = index + 1;
+            Ok((line, self.place.cells(line, text, columns)?))
+        })
+    }
+
+    /// [`Place::whole`].
+    pub(super) fn whole<T: TryFrom<u64>>(
+        &self,
+        line: usize,
+        cells: &[&str],
+        columns: &[&str],
+        column: usize,
+    ) -> Result<T, StoreError> {
+        self.place.whole(line, cells, columns, column)
+    }
+
+    pub(super) fn corrupt(&self, line: usize, reason: &str) -> StoreError {
+        self.place.corrupt(line, reason)
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &str> {
         // Not `lines()`: it would hide a carriage return.
-        self.text
-            .split_terminator('\n')
-            .map(|line| line.split('\t').collect())
+        self.text.split_terminator('\n')
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use plimsoll_core::plan::{Plan, Step};
 use plimsoll_engine::{Server, SessionClient, StartOptions};
-use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutputs, run_step};
+use plimsoll_load::{Control, Ended, MonotonicClock, Progress, StepOutputs, no_series, run_step};
 use plimsoll_workload::SharedServer;
 use plimsoll_workload::insert_benchmark::InsertBenchmarkRun;
 use regex::Regex;
@@ -85,6 +85,7 @@ pub fn perform(run: &mut InsertBenchmarkRun, step: &Step) {
         StepOutputs {
             log: &mut std::io::sink(),
             progress: &mut |_: &Progress| {},
+            seconds: &mut no_series,
         },
     )
     .unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_core::plan::Step;
 use plimsoll_load::{
-    Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, Stop, run_step,
+    Control, Ended, MonotonicClock, Progress, StepOutcome, StepOutputs, Stop, no_series, run_step,
 };
 use plimsoll_workload::WorkloadRun;
 
@@ -35,6 +35,7 @@ pub fn run_one(
         StepOutputs {
             log: &mut log,
             progress: &mut progress,
+            seconds: &mut no_series,
         },
     )
     .unwrap();

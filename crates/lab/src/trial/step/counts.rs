@@ -6,7 +6,7 @@ use plimsoll_core::plan::{Operation, Step};
 use plimsoll_core::readings::{HostReading, Reading, Readings};
 use plimsoll_core::record::{OperationRecord, TableCheck};
 use plimsoll_core::units::format_grouped;
-use plimsoll_load::StepOutcome;
+use plimsoll_load::{SecondRow, StepOutcome};
 use plimsoll_store::series::OperationSecond;
 
 /// Operations that count for the step: those of the primary kind, or of all kinds where its events
@@ -41,8 +41,9 @@ pub(super) fn difference(
         .collect()
 }
 
-pub(super) fn seconds(outcome: &StepOutcome, kinds: &[String]) -> Vec<OperationSecond> {
-    let row = |row: &plimsoll_load::SecondRow| OperationSecond {
+/// A row of the series.
+pub(super) fn operation_second(row: &SecondRow, kinds: &[String]) -> OperationSecond {
+    OperationSecond {
         second: row.second as u32,
         client: row.client,
         kind: kinds[row.kind].to_owned(),
@@ -52,8 +53,7 @@ pub(super) fn seconds(outcome: &StepOutcome, kinds: &[String]) -> Vec<OperationS
         service_sum_ns: row.counts.service_sum_ns,
         service_max_ns: row.counts.service_max_ns,
         response_max_ns: row.counts.response_max_ns,
-    };
-    outcome.seconds.iter().map(row).collect()
+    }
 }
 
 /// A lost or surplus row, or work that the plan requests and the counters do not show.

@@ -23,19 +23,19 @@ use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::DrainLimits;
 use plimsoll_host::Looks;
 use plimsoll_load::{
-    Command, Ended, MonotonicClock, Progress, StepError, StepOptions, StepOutcome, StepOutputs,
-    run_step as run_workers,
+    Command, Ended, MonotonicClock, Progress, SecondRow, StepError, StepOptions, StepOutcome,
+    StepOutputs, run_step as run_workers,
 };
 use plimsoll_store::event::StepDone;
 use plimsoll_store::layout::{SERVER_FOLDER, histogram_log_path, series_dir};
 use plimsoll_store::series::{
-    LevelSample, WaitProfile, host_path, levels_path, operations_path, turns_path, waits_path,
-    write_levels, write_operations, write_turns, write_waits,
+    LevelSample, OperationsWriter, WaitProfile, host_path, levels_path, operations_path,
+    turns_path, waits_path, write_levels, write_turns, write_waits,
 };
 use plimsoll_workload::{SharedServer, StepTasks, WorkloadRun};
 
 use self::counts::{
-    difference, find_problem, hide_own_disk, primary_operations, seconds, worst_share,
+    difference, find_problem, hide_own_disk, operation_second, primary_operations, worst_share,
 };
 use self::watching::{Watched, Watching};
 use super::early_end::EarlyEnd;
@@ -122,6 +122,8 @@ struct StepRun<'r, 't> {
     tasks: StepTasks,
     /// Histograms of finished seconds.
     log: BufWriter<File>,
+    /// What each client did in each second; none once it is finished.
+    series: Option<OperationsWriter>,
 }
 
 /// What the workers leave when they have ended.
@@ -161,6 +163,7 @@ impl<'r, 't> StepRun<'r, 't> {
             .map_err(|error| not_written("the histogram log", &step, &error))?;
         create_dir_all(series_dir(&order.dir))
             .map_err(|error| not_written("the series", &step, &error))?;
+        let series = OperationsWriter::create(operations_path(&order.dir, &step.name))?;
         Ok(Self {
             workload: context.workload,
             server: context.server,
@@ -171,6 +174,7 @@ impl<'r, 't> StepRun<'r, 't> {
             step,
             tasks,
             log: BufWriter::new(log),
+            series: Some(series),
         })
     }
 
@@ -211,9 +215,17 @@ impl<'r, 't> StepRun<'r, 't> {
         // The workers are used up by the step; what they count is asked for after it.
         let tasks = std::mem::take(&mut self.tasks.tasks);
         let (kinds, options, log) = (&self.tasks.kinds, &self.tasks.options, &mut self.log);
+        let series = &mut self.series;
+        let mut write_second = |row: &SecondRow| match series {
+            Some(series) => series
+                .append(&operation_second(row, kinds))
+                .map_err(|error| error.to_string()),
+            None => Ok(()),
+        };
         let outputs = StepOutputs {
             log,
             progress: &mut observe,
+            seconds: &mut write_second,
         };
         let (outcome, turns) = if self.has_turns {
             let limit = Duration::from_nanos(order.watchdog_ns);
@@ -338,7 +350,7 @@ impl<'r, 't> StepRun<'r, 't> {
         if self.trial.order.cell.server.is_some() {
             hide_own_disk(&mut measured.host);
         }
-        self.write_series(&outcome)?;
+        self.finish_series()?;
         match &outcome.ended {
             Ended::Finished => {}
             Ended::Stopped => {
@@ -428,12 +440,16 @@ impl<'r, 't> StepRun<'r, 't> {
         Ok(record.turns.iter().map(|turn| turn.operations).sum())
     }
 
-    fn write_series(&mut self, outcome: &StepOutcome) -> Result<(), StepFailure> {
+    fn finish_series(&mut self) -> Result<(), StepFailure> {
+        // On the disk before the step is said to be done.
         self.log
             .flush()
+            .and_then(|()| self.log.get_ref().sync_data())
             .map_err(|error| not_written("the histogram log", &self.step, &error))?;
-        let path = operations_path(&self.trial.order.dir, &self.step.name);
-        Ok(write_operations(path, seconds(outcome, &self.tasks.kinds))?)
+        match self.series.take() {
+            Some(series) => Ok(series.finish()?),
+            None => Ok(()),
+        }
     }
 
     /// Verifies the data, and writes down that the step is done.

@@ -440,7 +440,8 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use plimsoll_load::{
-        Arrival, Next, Outcome, Progress, StepOptions, StepOutputs, Stop, Task, Worker, run_step,
+        Arrival, Next, Outcome, Progress, StepOptions, StepOutputs, Stop, Task, Worker, no_series,
+        run_step,
     };
 
     use super::*;
@@ -511,6 +512,7 @@ mod tests {
                 StepOutputs {
                     log: &mut std::io::sink(),
                     progress: &mut |_: &Progress| {},
+                    seconds: &mut no_series,
                 },
             )
         });
