@@ -18,6 +18,7 @@ need javac default-jdk-headless   # the reference reader of .hlog files
 need mvn maven
 need valgrind valgrind            # counts instructions where no hardware counter does
 need chromium chromium            # looks at the report as a reader would
+need strace strace               # makes system calls fail
 need sysbench sysbench            # the original that our load is compared with
 need debootstrap debootstrap      # a bare Debian, to install our package into
 if ! has npm; then

@@ -164,7 +164,8 @@ impl Console {
             // `TrialBroken` reports it when the trial's process has ended, and `StepTurns`.
             TrialMessage::Failed { .. }
             | TrialMessage::Ready { .. }
-            | TrialMessage::TurnDone(_) => {}
+            | TrialMessage::TurnDone(_)
+            | TrialMessage::Beat => {}
         }
     }
 }

@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use plimsoll_audit::Facts;
 use plimsoll_core::seed::Draw;
 use plimsoll_testkit::{CachedBuild, cached_build, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{Place, text, wait, wait_until};
+use crate::support::{Mount, Place, text, wait, wait_until};
 
 const POSTGRES: &str = "postgres@18";
 const MARIADB: &str = "mariadb@10.11";
@@ -174,6 +175,18 @@ fn assert_next_run_is_clean(place: &Place, what: &dyn fmt::Display) {
         .collect();
     assert_eq!(left, [".plimsoll-data"], "{what}");
     assert_gone(place, what);
+    assert_sound(place, what);
+}
+
+/// Whatever happened, the store says nothing that is not so, and nothing is left.
+#[track_caller]
+fn assert_sound(place: &Place, what: &dyn fmt::Display) {
+    let data = place.path("data");
+    for store in ["plimsoll-runs", "next"] {
+        let audit = plimsoll_audit::audit(&place.path(store), &data, &Facts::default());
+        let findings: Vec<String> = audit.findings.iter().map(ToString::to_string).collect();
+        assert!(findings.is_empty(), "{what}: {findings:#?}");
+    }
 }
 
 fn settings(build: &str) -> &'static str {
@@ -323,15 +336,67 @@ fn inject(fault: Fault, build: &CachedBuild) {
                 .join("server/server-process.json"),
         );
     }
+    let kernel = KernelObjects::of(&place);
     send(&found, fault.signal);
     let status = wait(child).status;
     assert!(!status.success(), "{fault}: {status:?}");
-    if fault.who == Who::All {
-        // Nobody is left who could see to it: the next run does.
-        return assert_next_run_is_clean(&place, &fault);
+    // If nobody is left who could see to it, the next run does.
+    if fault.who != Who::All {
+        assert_gone(&place, &fault);
     }
-    assert_gone(&place, &fault);
     assert_next_run_is_clean(&place, &fault);
+    kernel.assert_gone(&fault);
+}
+
+/// What the servers of a place have in the kernel: ids of shared memory, and files below /dev/shm.
+struct KernelObjects {
+    ids: Vec<String>,
+    segments: Vec<PathBuf>,
+}
+
+impl KernelObjects {
+    fn of(place: &Place) -> Self {
+        let mut found = Self {
+            ids: Vec::new(),
+            segments: Vec::new(),
+        };
+        found.add(&place.path("data"));
+        found
+    }
+
+    fn add(&mut self, dir: &Path) {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            if path.is_dir() {
+                self.add(&path);
+            } else if name == "postmaster.pid" {
+                let text = fs::read_to_string(&path).unwrap_or_default();
+                let id = text
+                    .lines()
+                    .nth(6)
+                    .and_then(|line| line.split_whitespace().nth(1));
+                self.ids.extend(id.map(str::to_owned));
+            } else if name == "segments" {
+                let names = fs::read_to_string(&path).unwrap_or_default();
+                self.segments
+                    .extend(names.lines().map(|name| Path::new("/dev/shm").join(name)));
+            }
+        }
+    }
+
+    #[track_caller]
+    fn assert_gone(&self, what: &dyn fmt::Display) {
+        let table = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+        let ids = table
+            .lines()
+            .filter_map(|row| row.split_whitespace().nth(1));
+        let left: Vec<&str> = ids
+            .filter(|id| self.ids.iter().any(|of| of == id))
+            .collect();
+        assert!(left.is_empty(), "{what}: left in the kernel: {left:?}");
+        let left: Vec<_> = self.segments.iter().filter(|path| path.exists()).collect();
+        assert!(left.is_empty(), "{what}: left behind: {left:?}");
+    }
 }
 
 fn inject_all(test: &str, faults: &[(&'static str, Who, Signal, Phase)]) {
@@ -815,4 +880,43 @@ fn the_mark_of_a_resumed_campaign_has_no_link_in_it() {
         Path::new(mark).starts_with(place.path("disk").canonicalize().unwrap()),
         "{mark}"
     );
+}
+
+#[test]
+fn a_full_store_costs_trials_and_leaves_no_data() {
+    let test = "cli::faults::a_full_store_costs_trials_and_leaves_no_data";
+    let place = Place::new();
+    let Some(_mount) = Mount::new(place.path("plimsoll-runs"), 8) else {
+        return skip(test, "only root may mount a small file system");
+    };
+    let child = place.spawn(&["run", "small.toml", "--seed", "7"]);
+    let has_begun = || {
+        let trials = place.path("plimsoll-runs").read_dir().unwrap().flatten();
+        let mut trials = trials.flat_map(|campaign| campaign.path().join("trials").read_dir());
+        trials
+            .any(|mut trials| trials.any(|trial| trial.unwrap().path().join("l.i0.hlog").exists()))
+    };
+    wait_until("the first step", has_begun);
+    let ballast = place.campaign().join("ballast");
+    fs::write(&ballast, vec![1; 16 << 20]).unwrap_err();
+    let output = wait(child);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    let left: Vec<_> = place.path("data").read_dir().unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "the marker alone: {left:?}");
+    let shown = text(&place.run(&["show"]).stdout);
+    assert!(
+        shown.contains("nearly full") || shown.contains("No space left"),
+        "{shown}\n{stderr}"
+    );
+    assert_eq!(
+        stderr.matches("not complete").count(),
+        2,
+        "both cells ran: {stderr}"
+    );
+
+    fs::remove_file(&ballast).unwrap();
+    let resumed = place.run(&["resume"]);
+    assert_eq!(resumed.status.code(), Some(0), "{}", text(&resumed.stderr));
+    assert_sound(&place, &"a full store");
 }

@@ -21,5 +21,6 @@ mod servers;
 mod slices;
 mod support;
 mod sysbench;
+mod syscalls;
 mod verdicts;
 mod workload_file;

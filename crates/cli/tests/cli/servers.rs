@@ -13,7 +13,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{Place, processes_in, text, wait, wait_until};
+use crate::support::{Mount, Place, processes_in, text, wait, wait_until};
 
 const MYSQL: &str = "mysql@5.7";
 const MYSQL_EXACT: &str = "mysql@5.7.22";
@@ -709,34 +709,6 @@ fn a_build_that_cannot_be_fetched_leaves_its_cells_out_until_it_can() {
     servers.assert_all_gone();
 }
 
-/// A file system of its own, unmounted at the end.
-struct Mount(PathBuf);
-
-impl Mount {
-    fn new(dir: PathBuf, mib: u32) -> Option<Self> {
-        fs::create_dir(&dir).unwrap();
-        let status = Command::new("mount")
-            .args([
-                "-t",
-                "tmpfs",
-                "-o",
-                &format!("size={mib}m,mode=755"),
-                "tmpfs",
-            ])
-            .arg(&dir)
-            .status();
-        status
-            .is_ok_and(|status| status.success())
-            .then_some(Self(dir))
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_disk_that_fills_up_stops_the_step_before_it_is_full() {
     let test = "cli::servers::a_disk_that_fills_up_stops_the_step_before_it_is_full";
@@ -744,10 +716,7 @@ fn a_disk_that_fills_up_stops_the_step_before_it_is_full() {
         return;
     };
     let servers = Servers::new(build, "300K", "steps = [\"l.i0\"]", "");
-    let Some(mount) = Some(())
-        .filter(|()| is_root())
-        .and_then(|()| Mount::new(servers.place.path("disk"), 1500))
-    else {
+    let Some(mount) = Mount::new(servers.place.path("disk"), 1500) else {
         return skip(test, "only root may mount a small file system");
     };
     let data = mount.0.join("data").display().to_string();

@@ -116,6 +116,31 @@ impl Place {
     }
 }
 
+/// A file system of its own, unmounted at the end.
+pub struct Mount(pub PathBuf);
+
+impl Mount {
+    /// A new folder with so much room. None if we may not.
+    pub fn new(dir: PathBuf, mib: u32) -> Option<Self> {
+        std::fs::create_dir(&dir).unwrap();
+        let size = format!("size={mib}m,mode=755");
+        let status = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+            .arg(&dir)
+            .stderr(Stdio::null())
+            .status();
+        status
+            .is_ok_and(|status| status.success())
+            .then_some(Self(dir))
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

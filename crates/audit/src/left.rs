@@ -1,0 +1,121 @@
+//! What may not be left behind: processes, data, objects of the kernel, secrets.
+
+use std::fs;
+use std::path::Path;
+
+use crate::{Audit, Facts, Finding, folders};
+
+/// What marks a data folder, and processes that work for it.
+const MARKER: &str = ".plimsoll-data";
+const MARK: &str = "PLIMSOLL_TRIAL=";
+
+/// Invariant 5: a data folder holds its marker alone, unless a campaign may go on.
+pub(crate) fn audit_data(audit: &mut Audit, data: &Path, facts: &Facts) {
+    let entries = fs::read_dir(data).into_iter().flatten().flatten();
+    let others: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| name != MARKER)
+        .collect();
+    audit.check(5, data, others.is_empty() || facts.may_go_on, || {
+        format!("there is more than its marker in it: {}", others.join(", "))
+    });
+}
+
+/// Invariant 4: no process works for a data folder, running or stopped.
+pub(crate) fn audit_processes(audit: &mut Audit, data: &Path) {
+    let left = processes_of(data);
+    audit.check(4, data, left.is_empty(), || {
+        format!("processes are left: {}", left.join("; "))
+    });
+}
+
+/// The processes whose environment names a folder below this one as that of their trial, with their
+/// states.
+pub fn processes_of(data: &Path) -> Vec<String> {
+    let data = data.canonicalize().unwrap_or_else(|_| data.to_owned());
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        let is_ours = environment
+            .split(|byte| *byte == 0)
+            .filter_map(|word| word.strip_prefix(MARK.as_bytes()))
+            .any(|dir| Path::new(&*String::from_utf8_lossy(dir)).starts_with(&data));
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let state = stat
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.chars().next());
+        if let Some(state) = state.filter(|state| is_ours && !"ZX".contains(*state)) {
+            found.push(format!("{pid} ({state})"));
+        }
+    }
+    found
+}
+
+/// Invariant 4, of the kernel: no shared memory of PostgreSQL's that was made for this data folder.
+/// Its servers name the folder in `postmaster.pid`, which goes with the data; what is seen here are
+/// segments whose maker is gone, as long as the files that name them are still there.
+pub(crate) fn audit_kernel(audit: &mut Audit, data: &Path) {
+    let table = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    for id in shared_memory_ids(data) {
+        let is_left = table
+            .lines()
+            .skip(1)
+            .any(|row| row.split_ascii_whitespace().nth(1) == Some(id.as_str()));
+        audit.check(4, data, !is_left, || {
+            format!("the shared memory {id} is left")
+        });
+    }
+}
+
+fn shared_memory_ids(dir: &Path) -> Vec<String> {
+    let mut ids = Vec::new();
+    let text = fs::read_to_string(dir.join("postmaster.pid")).unwrap_or_default();
+    let id = text
+        .lines()
+        .nth(6)
+        .and_then(|line| line.split_ascii_whitespace().nth(1));
+    ids.extend(id.map(str::to_owned));
+    ids.extend(
+        folders(dir)
+            .iter()
+            .flat_map(|below| shared_memory_ids(below)),
+    );
+    ids
+}
+
+/// Invariant 9: a secret is in no file of the store and in no command line.
+pub(crate) fn audit_secret(audit: &mut Audit, store: &Path, secret: &str) {
+    audit_files(audit, store, secret.as_bytes());
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if contains(&line, secret.as_bytes()) {
+            audit.findings.push(Finding {
+                invariant: 9,
+                place: entry.path().display().to_string(),
+                problem: "the secret is in its command line".to_owned(),
+            });
+        }
+    }
+}
+
+fn audit_files(audit: &mut Audit, dir: &Path, secret: &[u8]) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => audit_files(audit, &path, secret),
+            Ok(kind) if kind.is_file() => {
+                let is_there = fs::read(&path).is_ok_and(|bytes| contains(&bytes, secret));
+                audit.check(9, &path, !is_there, || "the secret is in it".to_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    !part.is_empty() && bytes.windows(part.len()).any(|window| window == part)
+}
