@@ -1,11 +1,11 @@
 # deps: what a bare Debian lacks.  servers: the database servers that the tests use.  test: everything, as CI runs it.
 # lint: format, clippy, banned phrases and commit messages.  bench: the load loop's own cost.  bench-peers: a query's cost beside sysbench, pgbench and a raw loop in C.
 # faults: kills and failing system calls at random, FAULTS of each; PLIMSOLL_FAULTS_SEED repeats one run of it.
-# bench-db-bench: a point read's cost beside db_bench.
+# bench-db-bench: a point read's cost beside db_bench.  fuzz: each fuzz target for FUZZ_SECONDS.
 .DEFAULT_GOAL := test
 # docs: the book, into target/book.
 # error-rates: how often verdicts are wrong, counted on real servers: ENGINE=postgres KIND=aa N=20 OPTIONS='--budget 4m'.
-.PHONY: dist packages deb deps servers client-cost docs lint test faults bench bench-peers bench-db-bench error-rates
+.PHONY: dist packages deb deps servers client-cost docs lint test faults fuzz bench bench-peers bench-db-bench error-rates
 .NOTPARALLEL:
 
 # CPU per point read of our driver and of db_bench on the same library, medians over five blocks.
@@ -96,3 +96,8 @@ bench:
 PEERS ?= mariadb@10.11 postgres@18
 bench-peers: deps servers client-cost
 	$(client_cost) peers $(PEERS)
+
+# Each fuzz target for so many seconds; needs no nightly compiler.
+FUZZ_SECONDS ?= 60
+fuzz:
+	SECONDS_EACH=$(FUZZ_SECONDS) fuzz/run.sh
