@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Campaign, Speed, plan_text, step};
+use peak_alloc::PeakAlloc;
 use plimsoll_analysis::classic::Class;
 use plimsoll_analysis::metrics::{self, CATALOGUE};
 use plimsoll_analysis::view::{Outcome, Status};
@@ -11,6 +12,9 @@ use plimsoll_analysis::{AnalysisError, FactKind, Options, View, analyse, compare
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::{Event, ServerCrashed, StepDone, StepFailed, StepStart, TrialFailed};
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
 
 fn view(campaign: &Campaign) -> View {
     analyse(&[campaign.load()], &Options::default()).unwrap()
@@ -747,5 +751,57 @@ fn two_cells_that_are_compared_are_not_called_lone() {
     assert!(
         !notes.contains("There is one cell") && notes.contains("Each cell ran once"),
         "{notes}"
+    );
+}
+
+#[test]
+fn numbers_in_files_take_no_memory() {
+    let campaign = common::sample(12);
+    let series = campaign.load().trials[0].dir.join("series");
+    let append = |name: &str, row: &str| {
+        let file = series.join(name);
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(file, text + row).unwrap();
+    };
+    append(
+        "qr100.operations.tsv",
+        "4294967295\t1\tquery\t1\t0\t1\t1\t1\t1\n",
+    );
+    let header = std::fs::read_to_string(series.join("qp100.host.tsv")).unwrap();
+    let columns = header.lines().next().unwrap().split('\t').count();
+    append(
+        "qp100.host.tsv",
+        &format!("1e300{}\n", "\t".repeat(columns - 1)),
+    );
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let view = view(&campaign);
+    let taken = MEMORY.peak_usage().saturating_sub(before);
+    // Other tests of this program take some meanwhile.
+    assert!(taken < 500 << 20, "{taken}");
+    let of_step = |name: &str| view.steps.iter().find(|step| step.name == name).unwrap();
+    let query_rate = |name: &str| {
+        let charts = &of_step(name).charts;
+        let chart = charts.iter().find(|chart| chart.title == "query rate");
+        chart.is_some_and(|chart| chart.lines.iter().any(|line| line.cell == 0))
+    };
+    assert!(!query_rate("qr100") && query_rate("qp100"));
+}
+
+#[test]
+fn a_step_without_its_turns_is_damaged() {
+    let campaign = common::confirm::slices(3, 8, &|_, _, _| {});
+    let dir = campaign.load().trials[0].dir.join("series");
+    let files = std::fs::read_dir(dir)
+        .unwrap()
+        .flatten()
+        .map(|of| of.path());
+    let mut turns = files.filter(|of| of.to_string_lossy().ends_with(".turns.tsv"));
+    std::fs::remove_file(turns.next().unwrap()).unwrap();
+    let view = view(&campaign);
+    assert!(
+        view.notes.iter().any(|note| note.contains("damaged")),
+        "{:?}",
+        view.notes
     );
 }

@@ -1,6 +1,7 @@
-//! No reader panics, whatever bytes it is given: random ones, and real ones that were cut, repeated
-//! or changed.
+//! No reader panics or takes memory out of proportion, whatever bytes it is given: random ones, and
+//! real ones that were cut, repeated or changed.
 
+use peak_alloc::PeakAlloc;
 use plimsoll_import::host::{iostat, vmstat};
 use plimsoll_import::insert_benchmark::{client, metrics_lines, step_result};
 use plimsoll_import::names::folder::CellName;
@@ -11,8 +12,30 @@ use plimsoll_import::rocksdb::{log, rows};
 use plimsoll_import::sysbench::{load, metrics, output, perf, published, rates_line, time};
 use proptest::prelude::*;
 
-/// Every reader on the same bytes, and what is done with what it read.
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// What all readers may take at once for so many bytes, other tests of this program included: one
+/// histogram of many digits has 27 MB.
+fn most_bytes(input: usize) -> usize {
+    64 * input + (128 << 20)
+}
+
+/// Every reader on the same bytes, within bounds.
 fn read_all(bytes: &[u8]) {
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    read(bytes);
+    let taken = MEMORY.peak_usage().saturating_sub(before);
+    assert!(
+        taken < most_bytes(bytes.len()),
+        "{taken} bytes for {}",
+        bytes.len()
+    );
+}
+
+/// Every reader on the same bytes, and what is done with what it read.
+fn read(bytes: &[u8]) {
     if let Ok(output) = output::read(bytes) {
         let _ = (
             output.scan_krows_per_thread(),
@@ -82,6 +105,15 @@ const SAMPLES: [&str; 12] = [
     "0 1 1000 0 1700000000 5\n0 2 1000 0 1700000001 5\n",
     "build,step,metric,value\na,b,qps,1\n",
 ];
+
+/// Its header claims 4 GiB of counts.
+#[test]
+fn a_histogram_that_claims_much_takes_little() {
+    let log = "#[Histogram log format version 1.3]\n\"StartTimestamp\",\"x\"\n\
+        0.0,1.0,1.0,HISTFAAAACF42pNpmSz8HwgYIIAZSjMCmW4GOxYw2H+ACDABAN/4CEk=\n";
+    read_all(log.as_bytes());
+    assert!(hdr_log::read(log.as_bytes()).is_err());
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
