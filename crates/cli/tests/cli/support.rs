@@ -46,8 +46,10 @@ impl Place {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        // As from a terminal, even if the tests were started by nohup.
+        let mut command = Command::new("env");
         command
+            .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_plimsoll")])
             .current_dir(self.dir.path())
             .args(arguments)
             .stdin(Stdio::null());
