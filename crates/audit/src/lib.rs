@@ -114,23 +114,30 @@ pub fn audit_equal(a: &Path, b: &Path) -> Audit {
 }
 
 fn audit_campaign(audit: &mut Audit, campaign: &Path, facts: &Facts) {
-    let header = campaign.join("campaign.json");
-    let is_json = fs::read(&header)
-        .is_ok_and(|text| serde_json::from_slice::<Value>(&text).is_ok_and(|v| v.is_object()));
-    audit.check(2, &header, is_json, || "it is not whole".to_owned());
-    for trial in folders(&campaign.join("trials")) {
-        audit_trial(audit, &trial, facts);
-    }
-    audit.check(5, campaign, !campaign.join(".reserve").exists(), || {
-        "the room that was kept for last words is still taken".to_owned()
+    let file = campaign.join("campaign.json");
+    let header = fs::read(&file).ok();
+    let header: Option<Value> = header.and_then(|text| serde_json::from_slice(&text).ok());
+    let is_whole = header.as_ref().is_some_and(Value::is_object);
+    audit.check(2, &file, is_whole, || "it is not whole".to_owned());
+    let trials = folders(&campaign.join("trials"));
+    let done = trials
+        .iter()
+        .filter(|trial| audit_trial(audit, trial, facts));
+    // A campaign that was killed keeps its room until it is resumed.
+    let planned = header.and_then(|header| Some(header["schedule"].as_array()?.len()));
+    let is_over = done.count() >= planned.unwrap_or(0);
+    let is_kept = campaign.join(".reserve").exists();
+    audit.check(5, campaign, !(is_over && is_kept), || {
+        "it is over, and the room that was kept for last words is still taken".to_owned()
     });
 }
 
-fn audit_trial(audit: &mut Audit, trial: &Path, facts: &Facts) {
+/// Whether the trial went through to its end.
+fn audit_trial(audit: &mut Audit, trial: &Path, facts: &Facts) -> bool {
     let file = trial.join("events.jsonl");
     let Ok(bytes) = fs::read(&file) else {
         // A trial that was killed before it wrote anything.
-        return;
+        return false;
     };
     let events = lines::events(audit, &file, &bytes);
     let name = trial.file_name().unwrap_or_default().to_string_lossy();
@@ -146,6 +153,7 @@ fn audit_trial(audit: &mut Audit, trial: &Path, facts: &Facts) {
     for event in events.iter().filter(|event| event["event"] == "step_done") {
         books::audit_step(audit, trial, event);
     }
+    events.iter().any(|event| event["event"] == "trial_done")
 }
 
 /// Folders with a `campaign.json`.

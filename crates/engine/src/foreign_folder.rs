@@ -42,8 +42,8 @@ impl ForeignFolder {
         Ok(text)
     }
 
-    /// Writes a new file in the place of what has its name. It belongs to this user, or to us, and
-    /// nobody else reads it.
+    /// Writes a new file under a name, and removes what has it now. The file belongs to this user, or
+    /// to us, and nobody else reads it.
     pub fn replace(&self, name: &str, text: &str, owner: Option<UserIds>) -> io::Result<()> {
         match unlinkat(&self.0, name, AtFlags::empty()) {
             Err(Errno::NOENT) => {}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use plimsoll_core::schedule::ScheduledTrial;
-use plimsoll_store::seal;
+use plimsoll_store::{Reserve, seal};
 
 use crate::confirm::StopRule;
 use crate::error::LabError;
@@ -40,16 +40,12 @@ impl CampaignRun<'_, '_> {
         attempt: u32,
         dir: &Path,
     ) -> Result<Result<(), String>, LabError> {
+        // The room of the trial before may be used up.
+        let _reserve = Reserve::take(&self.runner.campaign.path);
         let data_dir = self.trial_data_dir(scheduled, attempt);
         let end = self.run_with_data(scheduled, attempt, dir, &data_dir);
         remove_data(&data_dir, self.observer);
-        match end {
-            Err(LabError::Store(error)) if error.costs_one_trial() => {
-                Ok(Err(format!("failed to {error}")))
-            }
-            Err(LabError::Io(reason)) => Ok(Err(reason)),
-            end => end,
-        }
+        end.or_else(|error| Ok(Err(error.of_one_trial()?)))
     }
 
     fn run_with_data(

@@ -30,6 +30,16 @@ pub enum LabError {
 }
 
 impl LabError {
+    /// The reason of a trial, if the error is about that trial and others can run: the disk did not
+    /// take its folder, or its process could not be started.
+    pub(crate) fn of_one_trial(self) -> Result<String, Self> {
+        match self {
+            Self::Store(error) if error.costs_one_trial() => Ok(format!("failed to {error}")),
+            Self::Io(reason) => Ok(reason),
+            other => Err(other),
+        }
+    }
+
     pub(crate) fn io(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
         Self::Io(format!("{what}: {error}"))
     }

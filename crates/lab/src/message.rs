@@ -65,7 +65,7 @@ pub(crate) struct TrialOrder {
 /// says what hangs.
 pub(crate) const HUNG_EXIT: i32 = 70;
 
-/// What hangs is told in words that begin so.
+/// The reason of what hangs begins so.
 pub(crate) const HUNG: &str = "hung";
 
 /// How often a trial without turns says that its process lives.

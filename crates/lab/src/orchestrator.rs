@@ -8,7 +8,7 @@ use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
 use plimsoll_store::header::CellHeader;
 use plimsoll_store::{
-    CampaignDir, CampaignLock, Design, PROFILES_FOLDER, Reserve, TRIALS_FOLDER, TrialRecord,
+    CampaignDir, CampaignLock, Design, PROFILES_FOLDER, TRIALS_FOLDER, TrialRecord,
 };
 
 use crate::builds::BuildCache;
@@ -83,7 +83,6 @@ pub fn run_campaign_until(
         data_dir: &data_dir,
         observer,
     };
-    let _reserve = Reserve::take(&campaign.path);
     let end = run_designed(&mut run, &lock, &done);
     // Of one that was interrupted, too: resuming it makes all data again. And of one that failed,
     // because the data may be what filled the disk.
@@ -161,7 +160,13 @@ fn run_trials(
         };
         match ended {
             Ok(dir) if is_confirming => {
-                let reason = witness.suspect(&dir)?;
+                let reason = witness.suspect(&dir).or_else(|error| {
+                    let reason = error.of_one_trial()?;
+                    let label = &cell.label;
+                    let text = format!("{label}: whether it was disturbed is not kept: {reason}");
+                    run.observer.notice(Notice::Warning(&text));
+                    Ok::<_, LabError>(None)
+                })?;
                 let is_again = repeats.look(scheduled, attempt, reason.is_some());
                 if let Some(reason) = reason.filter(|_| repeats.is_worth_a_line()) {
                     run.observer.notice(Notice::Warning(&format!(

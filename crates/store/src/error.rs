@@ -214,10 +214,9 @@ impl StoreError {
 /// Whether the disk or its filesystem is damaged, or something else is where a file was.
 fn is_of_the_disk(error: &io::Error) -> bool {
     let of_disk = |of: &Errno| error.raw_os_error() == Some(of.raw_os_error());
-    error.kind() == ErrorKind::Other
-        || [Errno::IO, Errno::BADMSG, Errno::UCLEAN]
-            .iter()
-            .any(of_disk)
+    let damaged = [Errno::IO, Errno::BADMSG, Errno::UCLEAN];
+    let another = [Errno::LOOP, Errno::NXIO, Errno::NOTDIR];
+    error.kind() == ErrorKind::Other || damaged.iter().chain(&another).any(of_disk)
 }
 
 fn at_line(line: usize) -> String {

@@ -246,7 +246,7 @@ fn a_trial_is_read_with_all_its_parts() {
 #[test]
 fn what_cannot_be_believed_costs_one_attempt() {
     type Damage = fn(&CampaignDir, &Path);
-    let cases: [(Damage, &[&str]); 7] = [
+    let cases: [(Damage, &[&str]); 10] = [
         (
             |_, trial| {
                 let path = trial.join("events.jsonl");
@@ -282,6 +282,30 @@ fn what_cannot_be_believed_costs_one_attempt() {
                 fs::create_dir(trial.join("events.jsonl")).unwrap();
             },
             &["events.jsonl: it is not a file"],
+        ),
+        (
+            |_, trial| {
+                let path = trial.join("events.jsonl");
+                fs::remove_file(&path).unwrap();
+                std::os::unix::fs::symlink(&path, &path).unwrap();
+            },
+            &["events.jsonl: "],
+        ),
+        (
+            |_, trial| {
+                let path = trial.join("events.jsonl");
+                fs::remove_file(&path).unwrap();
+                drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+            },
+            &["events.jsonl: "],
+        ),
+        (
+            |_, trial| {
+                let path = trial.join("events.jsonl");
+                fs::rename(&path, trial.join("f")).unwrap();
+                std::os::unix::fs::symlink("f/x", &path).unwrap();
+            },
+            &["events.jsonl: "],
         ),
         (
             |campaign, _| {

@@ -9,7 +9,8 @@ use plimsoll_core::record::OperationRecord;
 use plimsoll_core::witness::{Leakage, LimitsHere};
 use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
 use plimsoll_store::{
-    CampaignRecord, CampaignState, HostSeries, OperationSecond, StoreError, TrialRecord, Turn,
+    CampaignRecord, CampaignState, Design, HostSeries, OperationSecond, StoreError, TrialRecord,
+    Turn,
 };
 
 use crate::metrics::facts::LONGEST_STEP_S;
@@ -61,6 +62,8 @@ pub(crate) fn limits_of(campaign: &CampaignRecord) -> LimitsHere {
 pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_>> {
     let steps = campaign.header.plan.cells[cell].workload.steps();
     let has_budget = campaign.header.budget().is_some();
+    let confirm = campaign.header.confirm.as_ref();
+    let is_in_turns = confirm.is_some_and(|confirm| confirm.design == Design::Slices);
     let limits = limits_of(campaign);
     let mut runs = Vec::new();
     for trial in campaign
@@ -88,6 +91,7 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
                 is_used,
                 is_running,
                 has_budget,
+                is_in_turns,
                 limits,
             };
             runs.extend(runs_of_attempt(&attempt, steps));
@@ -179,6 +183,7 @@ impl<'a> Run<'a> {
         record: &'a TrialRecord,
         step: &'a Step,
         done: &'a StepDone,
+        has_turns: bool,
         limits: LimitsHere,
     ) -> Self {
         let series = record
@@ -189,26 +194,27 @@ impl<'a> Run<'a> {
                     .iter()
                     .map(|row| f64::from(row.second))
                     .reduce(f64::max);
-                within(last, done).map(|()| rows)
+                within(last, rows.len()).map(|()| rows)
             });
         let host = record
             .host_series(&step.name)
             .map_err(|error| unreadable(&error))
             .and_then(|host| {
                 let seconds = host.column("second").into_iter().flatten().flatten();
-                within(seconds.reduce(f64::max), done).map(|()| host)
+                within(seconds.reduce(f64::max), host.rows.len()).map(|()| host)
             });
         // Turns that cannot be read would leave the whole step, most of which belongs to others.
         let turns = match record.turns(&step.name) {
             Ok(turns) => turns,
-            Err(error) => match error.damage() {
-                Some(damage) => {
-                    let remedy = "remove its trial's folder, and `plimsoll resume` runs it again";
-                    let damage = format!("{damage}; {remedy}");
-                    return Self::damaged(step, record.number, limits, &damage);
-                }
-                None => Vec::new(),
-            },
+            Err(error) if has_turns || error.damage().is_some() => {
+                let damage = error
+                    .damage()
+                    .unwrap_or_else(|| "its turns cannot be read".to_owned());
+                let remedy = "remove its trial's folder, and `plimsoll resume` runs it again";
+                let damage = format!("{damage}; {remedy}");
+                return Self::damaged(step, record.number, limits, &damage);
+            }
+            Err(_) => Vec::new(),
         };
         let measures = measure(
             step.family(),
@@ -250,16 +256,18 @@ fn unreadable(error: &StoreError) -> String {
     }
 }
 
-/// A late look may be told of a second that is not a whole one any more.
-const LATE_S: f64 = 60.0;
+/// A row may be missing now and then: a look comes late, or nothing was done.
+const SECONDS_PER_ROW: usize = 20;
+const SECONDS_WITHOUT_ROWS: usize = 3600;
 
-/// Whether a series ends with its step. What is drawn of it has a place for each second.
-fn within(last_second: Option<f64>, done: &StepDone) -> Result<(), String> {
-    let end = (done.elapsed_ns as f64 / 1e9 + LATE_S).min(LONGEST_STEP_S as f64);
-    match last_second.filter(|last| !(0.0..=end).contains(last)) {
+/// Whether a series has about as many rows as seconds. What is drawn of it has a place for each
+/// second.
+fn within(last_second: Option<f64>, rows: usize) -> Result<(), String> {
+    let end = (SECONDS_PER_ROW * rows + SECONDS_WITHOUT_ROWS).min(LONGEST_STEP_S as usize);
+    match last_second.filter(|last| !(0.0..=end as f64).contains(last)) {
         None => Ok(()),
         Some(last) => Err(format!(
-            "its 1-s series cannot be read: it has second {last}, and the step ended before"
+            "its 1-s series cannot be read: it has second {last} and {rows} rows"
         )),
     }
 }
@@ -467,6 +475,8 @@ struct Attempt<'a> {
     is_running: bool,
     /// Whether steps leave the campaign when they have been measured enough.
     has_budget: bool,
+    /// Whether its steps are done in turns, if they can be.
+    is_in_turns: bool,
     limits: LimitsHere,
 }
 
@@ -489,6 +499,7 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>>
         is_used,
         is_running,
         has_budget,
+        is_in_turns,
         limits,
     } = *attempt;
     let ending = Ending::of(record);
@@ -505,7 +516,8 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>>
             let damage = format!("{damage}; `plimsoll resume` runs the trial again");
             Run::damaged(step, record.number, limits, &damage)
         } else if let Some(done) = ending.done.get(name) {
-            let run = Run::finished(record, step, done, limits);
+            let has_turns = is_in_turns && step.can_take_turns();
+            let run = Run::finished(record, step, done, has_turns, limits);
             is_explained |= run.status == Status::Suspect;
             match ending.suspect.filter(|_| run.status == Status::Ok) {
                 Some(reason) => Run {

@@ -183,7 +183,7 @@ fn inject(fault: Fault, reference: &Place) {
     let place = place();
     let (code, said) = run_with(&place, fault);
     assert!(!said.contains("panicked"), "{fault}: {said}");
-    // 1 is not a code of ours, and a signal has none.
+    // The program never ends with 1, and a signal has no code.
     let is_known = code.is_none_or(|code| [0, 2, 3, 5, 130, 137].contains(&code));
     assert!(is_known, "{fault}: it ended with {code:?}: {said}");
     assert!(

@@ -23,13 +23,17 @@ const DEPTH: u32 = 3;
 /// The id of the shared memory that all processes of a server are attached to: the second number in
 /// line 7 of `postmaster.pid`.
 pub fn shared_memory_id(pid_file: &str) -> Option<u64> {
-    pid_file
-        .lines()
-        .nth(6)?
-        .split_ascii_whitespace()
-        .nth(1)?
-        .parse()
-        .ok()
+    number_of_line_7(pid_file, 1)
+}
+
+/// Its key: the first number there.
+fn shared_memory_key(pid_file: &str) -> Option<u64> {
+    number_of_line_7(pid_file, 0)
+}
+
+fn number_of_line_7(pid_file: &str, at: usize) -> Option<u64> {
+    let line = pid_file.lines().nth(6)?;
+    line.split_ascii_whitespace().nth(at)?.parse().ok()
 }
 
 /// How many processes are attached to a shared memory; `None` when it is gone or the kernel does
@@ -113,7 +117,8 @@ fn release_of(data_dir: &Path) {
     ) else {
         return;
     };
-    if let Some(id) = shared_memory_id(&text).filter(|id| is_abandoned(*id, about.uid())) {
+    let segment = shared_memory_key(&text).zip(shared_memory_id(&text));
+    if let Some((_, id)) = segment.filter(|(key, id)| is_abandoned(*id, *key, about.uid())) {
         let mut command = child_command("ipcrm");
         let _ = output_within(command.args(["-m", &id.to_string()]), REMOVE_LIMIT);
     }
@@ -132,17 +137,19 @@ fn release_of(data_dir: &Path) {
 }
 
 /// Whether a segment of System V is the owner's, as small as PostgreSQL's, and nobody is attached.
-fn is_abandoned(id: u64, owner: u32) -> bool {
+/// The key tells whether it is still the one that was written down: numbers begin again with a boot.
+fn is_abandoned(id: u64, key: u64, owner: u32) -> bool {
     let table = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
-    is_abandoned_in(&table, id, owner)
+    is_abandoned_in(&table, id, key, owner)
 }
 
-/// Columns: `size` is the fourth, `nattch` the seventh, `uid` the eighth.
-fn is_abandoned_in(table: &str, id: u64, owner: u32) -> bool {
+/// Columns: `key` is the first, `size` the fourth, `nattch` the seventh, `uid` the eighth.
+fn is_abandoned_in(table: &str, id: u64, key: u64, owner: u32) -> bool {
     const LARGEST: u64 = 64;
     let number = |row: &[&str], at: usize| row.get(at)?.parse::<u64>().ok();
     row_of(table, id).is_some_and(|row| {
-        number(&row, 3).is_some_and(|size| size <= LARGEST)
+        number(&row, 0) == Some(key)
+            && number(&row, 3).is_some_and(|size| size <= LARGEST)
             && number(&row, 6) == Some(0)
             && number(&row, 7) == Some(u64::from(owner))
     })
@@ -179,11 +186,14 @@ mod tests {
         let row = |size: u64, attached: u32, owner: u32| {
             format!("key shmid\n 4325392 16 600 {size} 17990 17990 {attached} {owner} 0 0 0\n")
         };
-        assert!(is_abandoned_in(&row(56, 0, 65534), 16, 65534));
+        let is_abandoned = |row: &str, id, key| is_abandoned_in(row, id, key, 65534);
+        assert!(is_abandoned(&row(56, 0, 65534), 16, 4325392));
         for other in [row(56, 1, 65534), row(56, 0, 1000), row(4096, 0, 65534)] {
-            assert!(!is_abandoned_in(&other, 16, 65534), "{other}");
+            assert!(!is_abandoned(&other, 16, 4325392), "{other}");
         }
-        assert!(!is_abandoned_in(&row(56, 0, 65534), 17, 65534));
+        assert!(!is_abandoned(&row(56, 0, 65534), 17, 4325392));
+        // The number was given to somebody else, after a boot.
+        assert!(!is_abandoned(&row(56, 0, 65534), 16, 1));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -35,29 +35,20 @@ pub fn child_command(program: impl AsRef<OsStr>) -> Command {
 const POLL: Duration = Duration::from_millis(5);
 
 /// What a command prints and how it ends. One that has not ended within the limit is killed, and is
-/// an error.
+/// an error. What it leaves behind with its output open is not waited for beyond the limit.
 pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Output> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    // Read beside waiting: a full pipe would keep the program from ending.
-    fn read_all(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
-            if let Some(mut pipe) = pipe {
-                let _ = pipe.read_to_end(&mut bytes);
-            }
-            bytes
-        })
-    }
-    let (output, errors) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
-    let started = Instant::now();
+    let deadline = Instant::now() + limit;
+    let output = Reading::of(child.stdout.take());
+    let errors = Reading::of(child.stderr.take());
     let status = loop {
         match child.try_wait()? {
             Some(status) => break status,
-            None if started.elapsed() < limit => thread::sleep(POLL),
+            None if Instant::now() < deadline => thread::sleep(POLL),
             None => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -68,9 +59,39 @@ pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Outpu
     };
     Ok(Output {
         status,
-        stdout: output.join().unwrap_or_default(),
-        stderr: errors.join().unwrap_or_default(),
+        stdout: output.until(deadline),
+        stderr: errors.until(deadline),
     })
+}
+
+/// What comes out of a pipe, read beside waiting: a full one would keep the program from ending.
+struct Reading {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Reading {
+    fn of(pipe: Option<impl Read + Send + 'static>) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let read = bytes.clone();
+        let reader = thread::spawn(move || {
+            let mut chunk = [0; 8192];
+            let Some(mut pipe) = pipe else { return };
+            while let Ok(count @ 1..) = pipe.read(&mut chunk) {
+                let mut bytes = read.lock().unwrap_or_else(PoisonError::into_inner);
+                bytes.extend_from_slice(&chunk[..count]);
+            }
+        });
+        Self { bytes, reader }
+    }
+
+    /// All of it, or what has come by then.
+    fn until(self, deadline: Instant) -> Vec<u8> {
+        while !self.reader.is_finished() && Instant::now() < deadline {
+            thread::sleep(POLL);
+        }
+        std::mem::take(&mut self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 #[cfg(test)]
@@ -83,6 +104,13 @@ mod tests {
         endless.args(["-c", "echo $$; exec sleep 600"]);
         let error = output_within(&mut endless, Duration::from_millis(100)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+
+        let mut leaves = child_command("/bin/sh");
+        leaves.args(["-c", "sleep 600 & echo $!; exit 0"]);
+        let said = output_within(&mut leaves, Duration::from_millis(300)).unwrap();
+        let left = String::from_utf8(said.stdout).unwrap();
+        let ended = child_command("kill").arg(left.trim()).status().unwrap();
+        assert!(said.status.success() && ended.success(), "{left}");
 
         // More than a pipe holds, to both.
         let mut wordy = child_command("/bin/sh");

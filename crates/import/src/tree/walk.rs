@@ -13,8 +13,20 @@ use rustix::fs::{OFlags, fstatfs};
 pub(crate) const SIZE_LIMIT: u64 = 64 << 20;
 
 /// File systems whose files say what the kernel likes, and may never end: procfs, sysfs, tracefs,
-/// debugfs.
-const OF_THE_KERNEL: [u64; 4] = [0x9fa0, 0x6265_6572, 0x7472_6163, 0x6462_6720];
+/// debugfs, cgroup 1 and 2, securityfs, bpf, selinuxfs, configfs, efivarfs.
+const OF_THE_KERNEL: [u64; 11] = [
+    0x9fa0,
+    0x6265_6572,
+    0x7472_6163,
+    0x6462_6720,
+    0x0027_e0eb,
+    0x6367_7270,
+    0x7363_6673,
+    0xcafe_4a11,
+    0xf97c_ff8c,
+    0x6265_6570,
+    0xde5e_81e4,
+];
 
 /// All of a file. A link may lead anywhere: what is not a file on a disk, or grew beyond the limit,
 /// is an error, and nothing is waited for.

@@ -1,7 +1,8 @@
 //! `files.sha256`: what the files of a fetched build were when it was added, in the form of
 //! `sha256sum`. Libraries and scripts move numbers as servers do.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::builds::error::BuildError;
@@ -26,8 +27,19 @@ pub(crate) fn write(root: &Path) -> Result<String, BuildError> {
         text.push_str(&format!("{sum}{SEPARATOR}{name}\n"));
     }
     let path = root.join(FILE);
-    fs::write(&path, text).map_err(BuildError::io("write", &path))?;
+    write_new(&path, text.as_bytes()).map_err(BuildError::io("write", &path))?;
     sha256(&path)
+}
+
+/// Writes a file, and never through a link that a package has put there.
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = File::create_new(path)?;
+    file.write_all(bytes)?;
+    Ok(file)
 }
 
 /// What is no longer as it was, in words; none if all is. Files that came later are not looked at.
@@ -55,8 +67,8 @@ fn is_own(file: &Path) -> bool {
         .any(|own| file == Path::new(own))
 }
 
-/// Files below a folder, by their paths below it. Links are not followed: what they lead to within
-/// the build is listed itself.
+/// Files below a folder, by their paths below it, and links to files: a program loads libraries by
+/// those, so that what they lead to counts under their names.
 fn list(root: &Path, below: &Path, files: &mut Vec<PathBuf>) -> Result<(), BuildError> {
     let dir = root.join(below);
     for entry in fs::read_dir(&dir).map_err(BuildError::io("read", &dir))? {
@@ -65,7 +77,7 @@ fn list(root: &Path, below: &Path, files: &mut Vec<PathBuf>) -> Result<(), Build
         let path = below.join(entry.file_name());
         if kind.is_dir() {
             list(root, &path, files)?;
-        } else if kind.is_file() {
+        } else if root.join(&path).is_file() {
             files.push(path);
         }
     }
@@ -74,7 +86,35 @@ fn list(root: &Path, below: &Path, files: &mut Vec<PathBuf>) -> Result<(), Build
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
+
+    #[test]
+    fn sums_are_not_written_through_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, victim) = (dir.path().join("build"), dir.path().join("victim"));
+        fs::create_dir(&root).unwrap();
+        fs::write(&victim, "theirs").unwrap();
+        symlink("../victim", root.join(FILE)).unwrap();
+        write(&root).unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "theirs");
+    }
+
+    #[test]
+    fn a_link_that_leads_elsewhere_is_a_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        fs::write(root.join("a.so.1"), "1").unwrap();
+        fs::write(root.join("a.so.2"), "2").unwrap();
+        symlink("a.so.1", root.join("a.so")).unwrap();
+        symlink("nowhere", root.join("broken")).unwrap();
+        let sum = write(root).unwrap();
+        assert_eq!(changed(root, &sum).unwrap(), None);
+        fs::remove_file(root.join("a.so")).unwrap();
+        symlink("a.so.2", root.join("a.so")).unwrap();
+        assert!(changed(root, &sum).unwrap().is_some());
+    }
 
     #[test]
     fn a_file_that_changed_is_named_and_one_that_came_is_not() {

@@ -4,8 +4,7 @@
 //! Paths below the build's folder are written as `{build}/...`: a cache can be moved or restored
 //! elsewhere.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::Path;
 
 use plimsoll_engine::InstalledBuild;
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::builds::error::BuildError;
+use crate::builds::manifest::write_new;
 
 /// The file's name.
 pub(crate) const FILE: &str = "build.json";
@@ -72,11 +72,8 @@ pub(crate) fn write(root: &Path, record: &Record) -> Result<(), BuildError> {
         }
     });
     let text = serde_json::to_string_pretty(&value).map_err(|error| io()(error.into()))?;
-    let mut file = File::create(&path).map_err(io())?;
-    file.write_all(text.as_bytes())
-        .and_then(|()| file.write_all(b"\n"))
-        .and_then(|()| file.sync_all())
-        .map_err(io())
+    let file = write_new(&path, (text + "\n").as_bytes());
+    file.and_then(|file| file.sync_all()).map_err(io())
 }
 
 /// Reads the record of the build in `root`; `None` where there is none.

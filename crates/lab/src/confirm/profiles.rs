@@ -128,28 +128,32 @@ fn profile(
     let runner = run.runner;
     let dir = runner.campaign.path.join(PROFILES_FOLDER).join(name);
     let data_dir = run.data_dir.join(format!("profile-{name}"));
-    create_new_folder(&dir)?;
-    let scheduled = ScheduledTrial {
-        number: 0,
-        block: 0,
-        cell,
-    };
-    let restored = run.states.restore(cell, None, &data_dir, run.observer)?;
-    let ended = match restored.and_then(|()| runner.order(&scheduled, attempt, &dir, &data_dir)) {
-        Err(reason) => Err(reason),
-        Ok(mut order) => {
-            let mut steps = order.cell.workload.steps().to_vec();
-            for step in &mut steps {
-                step.set_duration(profile_ns, Some(WARM_UP_NS));
+    let mut profiled = || {
+        create_new_folder(&dir)?;
+        let scheduled = ScheduledTrial {
+            number: 0,
+            block: 0,
+            cell,
+        };
+        let restored = run.states.restore(cell, None, &data_dir, run.observer)?;
+        match restored.and_then(|()| runner.order(&scheduled, attempt, &dir, &data_dir)) {
+            Err(reason) => Ok(Err(reason)),
+            Ok(mut order) => {
+                let mut steps = order.cell.workload.steps().to_vec();
+                for step in &mut steps {
+                    step.set_duration(profile_ns, Some(WARM_UP_NS));
+                }
+                order.cell.workload = order.cell.workload.with_steps(steps);
+                (order.has_turns, order.has_canary) = (false, false);
+                order.verify = Verify::Counters;
+                order.profile_ns = Some(profile_ns);
+                runner.run(&order, run.observer)
             }
-            order.cell.workload = order.cell.workload.with_steps(steps);
-            (order.has_turns, order.has_canary, order.verify) = (false, false, Verify::Counters);
-            order.profile_ns = Some(profile_ns);
-            runner.run(&order, run.observer)?
         }
     };
+    let ended = profiled();
     remove_data(&data_dir, run.observer);
-    Ok(ended)
+    ended.or_else(|error: LabError| Ok(Err(error.of_one_trial()?)))
 }
 
 fn is_complete(events: &[Stamped]) -> bool {

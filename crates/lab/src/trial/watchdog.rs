@@ -302,7 +302,7 @@ pub(super) struct Closing {
 }
 
 impl Closing {
-    /// From now on it has so long to close, until this is dropped.
+    /// Gives it this long to close, from now on, unless this is dropped.
     pub fn limit(&self, limit: Duration) {
         self.limit_by(limit, move || {
             eprintln!(

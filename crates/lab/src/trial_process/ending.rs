@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 use plimsoll_engine::process::{describe_status, log_tail};
+use plimsoll_host::disk_space;
 use plimsoll_store::event::{Event, ServerCrashed, StepFailed, TrialFailed};
 use plimsoll_store::layout::EVENTS_FILE;
 use plimsoll_store::{EventWriter, Stamped, StoreError, give_up_reserve, read_events};
@@ -26,8 +27,22 @@ pub(super) fn conclude(
     is_stopped: bool,
     given_up: Option<&str>,
 ) -> Result<Result<(), String>, LabError> {
-    with_reserve(dir, || write_end(dir, status, log, is_stopped, given_up))
+    let mut log_tail = log_tail(log).trim().to_owned();
+    // On a full disk a trial cannot say why it ended, not even into its log.
+    let has_no_room = || disk_space(dir).is_ok_and(|space| space.free_bytes < FULL);
+    if log_tail.is_empty() && !status.success() && has_no_room() {
+        log_tail = format!(
+            "the disk of {} is full: free space there, then `plimsoll resume` runs the trial again",
+            dir.display()
+        );
+    }
+    with_reserve(dir, || {
+        write_end(dir, status, &log_tail, is_stopped, given_up)
+    })
 }
+
+/// Less than this is free on a disk that is full.
+const FULL: u64 = 1 << 20;
 
 /// Does it again in the room that was kept, if the disk is full.
 fn with_reserve<T>(dir: &Path, write: impl Fn() -> Result<T, LabError>) -> Result<T, LabError> {
@@ -40,17 +55,16 @@ fn with_reserve<T>(dir: &Path, write: impl Fn() -> Result<T, LabError>) -> Resul
 fn write_end(
     dir: &Path,
     status: ExitStatus,
-    log: &Path,
+    log_tail: &str,
     is_stopped: bool,
     given_up: Option<&str>,
 ) -> Result<Result<(), String>, LabError> {
     let path = dir.join(EVENTS_FILE);
-    let log_tail = log_tail(log).trim().to_owned();
     if !path.exists() {
         let reason = format!(
             "the trial did not start ({}){}",
             describe(status),
-            last_words(&log_tail)
+            last_words(log_tail)
         );
         write_trial_failed(dir, &reason, is_stopped)?;
         return Ok(Err(reason));
@@ -64,10 +78,10 @@ fn write_end(
     let step = step_under_way(&events);
     let (event, reason) = if is_stopped {
         failed(None, "interrupted before the step could end", true)
-    } else if let Some(reason) = given_up.or(hung(status, &log_tail)) {
+    } else if let Some(reason) = given_up.or(hung(status, log_tail)) {
         failed(step, reason, false)
     } else {
-        died(step, status, log_tail)
+        died(step, status, log_tail.to_owned())
     };
     let mut writer = EventWriter::reopen(&path)?;
     writer.append(&event)?;

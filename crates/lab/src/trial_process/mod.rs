@@ -121,7 +121,8 @@ impl Runner<'_> {
         if ended.is_err() {
             trial.kill();
         }
-        let concluded = trial.conclude(observer.stop_requests().load(Ordering::SeqCst) > 0);
+        let is_stopped = observer.stop_requests().load(Ordering::SeqCst) > 0;
+        let concluded = trial.conclude(is_stopped, observer);
         ended.and(concluded)
     }
 
@@ -137,7 +138,7 @@ impl Runner<'_> {
         // It may hold a password.
         let text = Zeroizing::new(text);
         // A prefix that does not read must not keep us from obeying Ctrl-C: there is room for all of
-        // the order. Where there is not, a long one may wait.
+        // the order, unless the kernel refuses.
         let _ = fcntl_setpipe_size(&input, ORDER_BYTES);
         // A trial that died already is noticed by the end of its output.
         let _ = writeln!(input, "{}", *text);

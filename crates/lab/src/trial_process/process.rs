@@ -168,11 +168,21 @@ impl TrialProcess {
 
     /// Reaps it, ends the server it may have left behind, and closes its folder. The inner error
     /// says why it is not complete.
-    pub fn conclude(mut self, is_stopped: bool) -> Result<Result<(), String>, LabError> {
+    pub fn conclude(
+        mut self,
+        is_stopped: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<Result<(), String>, LabError> {
         let status = self.reap()?;
         let given_up = self.given_up.as_deref();
         let end = conclude(&self.dir, status, &self.log, is_stopped, given_up)?;
-        seal(&self.dir)?;
+        // What happened is written down. Without checksums a later change of it is not noticed.
+        if let Err(error) = seal(&self.dir) {
+            observer.notice(Notice::Warning(&format!(
+                "{} has no checksums: failed to {error}",
+                self.dir.display()
+            )));
+        }
         Ok(end)
     }
 }

@@ -65,7 +65,7 @@ impl<C> Drop for ReleaseOnDrop<'_, C> {
     }
 }
 
-/// What is said of a worker whose code has a bug.
+/// The failure of a worker whose code has a bug.
 const PANICKED: &str = "the worker panicked: see the trial's log";
 
 /// What a worker's thread reports.

@@ -190,7 +190,7 @@ pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Makes the names in a folder durable: a file's own sync does not.
-pub(crate) fn sync_folder(path: &Path) -> Result<(), StoreError> {
+pub fn sync_folder(path: &Path) -> Result<(), StoreError> {
     File::open(path)
         .and_then(|folder| folder.sync_all())
         .map_err(StoreError::io("sync", path))

@@ -58,7 +58,7 @@ impl TableWriter {
     }
 }
 
-/// A table that is read, for what is said of its cells.
+/// A table that is read, for errors about its cells.
 pub(super) struct Place(PathBuf);
 
 impl Place {

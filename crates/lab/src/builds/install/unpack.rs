@@ -40,6 +40,28 @@ pub(crate) fn unpack(
             )));
         }
     }
+    let real = root.canonicalize().map_err(BuildError::io("read", root))?;
+    check_links(&real, &real)
+}
+
+/// Refuses links that lead out of the root. One that was checked by its name may lead through others,
+/// so they are followed when all of them are there.
+fn check_links(root: &Path, dir: &Path) -> Result<(), BuildError> {
+    for entry in fs::read_dir(dir).map_err(BuildError::io("read", dir))? {
+        let entry = entry.map_err(BuildError::io("read", dir))?;
+        let kind = entry.file_type().map_err(BuildError::io("read", dir))?;
+        if kind.is_dir() {
+            check_links(root, &entry.path())?;
+        } else if kind.is_symlink() {
+            let target = fs::read_link(entry.path()).map_err(BuildError::io("read", dir))?;
+            let end = dir.join(&target);
+            let above = end.parent().and_then(|above| above.canonicalize().ok());
+            let real = end.canonicalize().ok().or(above);
+            if real.is_some_and(|real| !real.starts_with(root)) {
+                return Err(leaves(&target.display().to_string()));
+            }
+        }
+    }
     Ok(())
 }
 
@@ -611,6 +633,17 @@ mod tests {
             (
                 "a.tgz",
                 gz(&tar(&[F("a", b"x"), HardLink("b", "../../evil")])),
+            ),
+            (
+                "a.tgz",
+                gz(&tar(&[Link("a/b/up", ".."), Link("t", "a/b/up/../..")])),
+            ),
+            (
+                "a.tgz",
+                gz(&tar(&[
+                    Link("a/b/up", ".."),
+                    Link("files.sha256", "a/b/up/../../evil"),
+                ])),
             ),
             // The first link stays inside. Seen from where it leads, the second does not.
             (

@@ -50,6 +50,12 @@ impl<'a> Candidate<'a> {
             reason,
         }
     }
+
+    /// It is out before it has begun.
+    pub fn leave_out(&mut self, reason: String) {
+        self.is_out = true;
+        self.reason = Some(reason);
+    }
 }
 
 /// Which candidate a message is from, and the message; nothing at the end of its output.
@@ -313,7 +319,9 @@ impl<'a, 'o> Candidates<'a, 'o> {
         let mut broken = 0;
         for candidate in self.all {
             let end = match candidate.process {
-                Some(process) => process.conclude(is_stopped)?,
+                Some(process) => process
+                    .conclude(is_stopped, &mut *self.observer)
+                    .or_else(|error| Ok::<_, LabError>(Err(error.of_one_trial()?)))?,
                 None => Err(candidate.reason.clone().unwrap_or_default()),
             };
             if let Err(reason) = &end {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::plan::Cell;
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::Event;
-use plimsoll_store::{Confirm, TrialRecord};
+use plimsoll_store::{Confirm, Reserve, TrialRecord};
 
 use self::budget::{BudgetWatch, Cost};
 use self::start::{KeptData, Start, Which, per_step};
@@ -83,6 +83,8 @@ fn run_with(
             load: run.states.load_of(number),
             watch: watch.as_ref(),
         };
+        // The room of the start before may be used up.
+        let _reserve = Reserve::take(&runner.campaign.path);
         let mut start = Start::open(run, confirm, &which, kept)?;
         start.run_steps();
         let cost = start.cost();

@@ -85,9 +85,13 @@ impl<'a, 'o> Start<'a, 'o> {
         // No server is up before the last copy is made: it would work while data is copied.
         for (index, order) in orders.iter().enumerate() {
             let Some(order) = order else { continue };
-            let mut process = runner.start(order)?;
-            listen(index, &mut process, sender.clone());
-            candidates[index].process = Some(process);
+            match runner.start(order) {
+                Ok(mut process) => {
+                    listen(index, &mut process, sender.clone());
+                    candidates[index].process = Some(process);
+                }
+                Err(error) => candidates[index].leave_out(error.of_one_trial()?),
+            }
         }
         let position = |label: &str| {
             candidates
@@ -289,13 +293,23 @@ fn prepare<'a>(
         () if kept.take(&cell.label, load, &data_dir) => Ok(()),
         () => run
             .states
-            .restore(trial.cell, load, &data_dir, run.observer)?,
+            .restore(trial.cell, load, &data_dir, run.observer)
+            .or_else(|error| Ok::<_, LabError>(Err(error.of_one_trial()?)))?,
     };
-    let dir = run.runner.make_dir(trial, attempt)?;
+    let dir = match run.runner.make_dir(trial, attempt) {
+        Ok(dir) => dir,
+        Err(error) => {
+            let reason = Some(error.of_one_trial()?);
+            return Ok((Candidate::new(cell, data_dir, reason), None));
+        }
+    };
     let order = restored.and_then(|()| run.runner.order(trial, attempt, &dir, &data_dir));
     if let Err(reason) = &order {
-        write_trial_failed(&dir, reason, run.is_stopped())?;
-        seal(&dir)?;
+        // A folder that takes no reason has none, and the reason is reported.
+        let written = write_trial_failed(&dir, reason, run.is_stopped());
+        if let Err(error) = written.and_then(|()| Ok(seal(&dir)?)) {
+            error.of_one_trial()?;
+        }
     }
     let (order, reason) = match order {
         Ok(mut order) => {

@@ -32,6 +32,7 @@ use plimsoll_store::series::{
     LevelSample, OperationsWriter, WaitProfile, host_path, levels_path, operations_path,
     turns_path, waits_path, write_levels, write_turns, write_waits,
 };
+use plimsoll_store::sync_folder;
 use plimsoll_workload::{SharedServer, StepTasks, WorkloadRun};
 
 use self::counts::{
@@ -446,10 +447,11 @@ impl<'r, 't> StepRun<'r, 't> {
             .flush()
             .and_then(|()| self.log.get_ref().sync_data())
             .map_err(|error| not_written("the histogram log", &self.step, &error))?;
-        match self.series.take() {
-            Some(series) => Ok(series.finish()?),
-            None => Ok(()),
+        if let Some(series) = self.series.take() {
+            series.finish()?;
         }
+        // The names of the log and of the folder of series, too.
+        Ok(sync_folder(&self.trial.order.dir)?)
     }
 
     /// Verifies the data, and writes down that the step is done.
