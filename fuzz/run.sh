@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs each fuzz target, or the ones named, for SECONDS (60) from its corpus, with the limits that readers have to keep: 512 MB, 5 s
+# Runs each fuzz target, or the ones named, for SECONDS_EACH (60) from its corpus, with the limits that readers have to keep: 512 MB, 5 s
 # an input. Ends with 1 if one of them finds something; the input is in fuzz/found.
 #     fuzz/run.sh [TARGET...]
 set -eu

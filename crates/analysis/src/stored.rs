@@ -89,8 +89,10 @@ impl Folder {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use plimsoll_core::plan::Plan;
-    use plimsoll_store::header::FORMAT;
+    use plimsoll_store::header::{CellHeader, FORMAT};
 
     use super::*;
 
@@ -106,7 +108,15 @@ mod tests {
             seed: 1,
             plan_text: PLAN.to_owned(),
             plan: Plan::parse("t.toml", PLAN).unwrap(),
-            cells: Vec::new(),
+            cells: vec![CellHeader {
+                label: "sqlite.wal".to_owned(),
+                version: "3".to_owned(),
+                origin: "inside".to_owned(),
+                build: None,
+                missing_build: None,
+                config_source: "shipped".to_owned(),
+                settings: BTreeMap::new(),
+            }],
             schedule: Vec::new(),
             data_dir: "/var/tmp/plimsoll".into(),
             confirm: None,

@@ -502,6 +502,22 @@ fn a_damaged_header_of_format_1_names_no_line_that_is_not_there() {
     );
 }
 
+/// Found by fuzzing: the indices went into the plan's cells unseen.
+#[test]
+fn a_schedule_of_cells_that_are_not_in_the_plan_is_refused() {
+    for (member, damaged) in [
+        ("\"cell\": 1", "\"cell\": 2"),
+        ("\"base\": 0", "\"base\": 2"),
+    ] {
+        let change = |text: &str| {
+            assert!(text.contains(member), "{text}");
+            text.replacen(member, damaged, 1)
+        };
+        let error = changed_format_1(change).unwrap_err();
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    }
+}
+
 #[test]
 fn a_background_writer_that_writes_in_no_time_is_refused() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-1-plans");

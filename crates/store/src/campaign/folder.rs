@@ -292,12 +292,13 @@ fn read_header(path: &Path) -> Result<CampaignHeader, StoreError> {
         format: u32,
     }
     let text = read_file(path).map_err(StoreError::io("read", path))?;
-    let damaged = |error: serde_json::Error| StoreError::Corrupt {
+    let corrupt = |line, reason| StoreError::Corrupt {
         path: path.to_owned(),
-        line: error.line(),
-        reason: error.to_string(),
+        line,
+        reason,
         remedy: RESTORE_HEADER,
     };
+    let damaged = |error: serde_json::Error| corrupt(error.line(), error.to_string());
     let Version { format } = serde_json::from_slice(&text).map_err(damaged)?;
     if format > FORMAT {
         return Err(StoreError::Newer {
@@ -306,11 +307,17 @@ fn read_header(path: &Path) -> Result<CampaignHeader, StoreError> {
             known: FORMAT,
         });
     }
-    if format == 1 {
+    let header: CampaignHeader = if format == 1 {
         let header = serde_json::from_slice(&text).map_err(damaged)?;
-        return format_1::upgraded(header)
+        format_1::upgraded(header)
             .and_then(serde_json::from_value)
-            .map_err(damaged);
+            .map_err(damaged)?
+    } else {
+        serde_json::from_slice(&text).map_err(damaged)?
+    };
+    if !header.is_consistent() {
+        let reason = "its schedule, base or list of cells names a cell that is not in its plan";
+        return Err(corrupt(1, reason.to_owned()));
     }
-    serde_json::from_slice(&text).map_err(damaged)
+    Ok(header)
 }

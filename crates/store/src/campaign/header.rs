@@ -42,6 +42,15 @@ pub struct CampaignHeader {
 }
 
 impl CampaignHeader {
+    /// Whether what it points at is there: a place in the schedule, the base, what each cell runs.
+    pub(crate) fn is_consistent(&self) -> bool {
+        let count = self.plan.cells.len();
+        let of_schedule = self.schedule.iter().map(|trial| trial.cell);
+        // An imported campaign may have no cells to run.
+        let base = (count > 0).then_some(self.plan.base);
+        of_schedule.chain(base).all(|cell| cell < count) && self.cells.len() == count
+    }
+
     /// Whether a cell is the second instance of a confirm's base, and no candidate.
     pub fn is_control(&self, label: &str) -> bool {
         self.confirm
