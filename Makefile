@@ -1,6 +1,6 @@
 # deps: what a bare Debian lacks.  servers: the database servers that the tests use.  test: everything, as CI runs it.
 # lint: format, clippy, banned phrases and commit messages.  bench: the load loop's own cost.  bench-peers: a query's cost beside sysbench, pgbench and a raw loop in C.
-# faults: kills and failing system calls at random, FAULTS of each; PLIMSOLL_FAULTS_SEED repeats one run of it.
+# faults: kills, failing system calls and broken connections at random, FAULTS of each; PLIMSOLL_FAULTS_SEED repeats one run of it.
 # bench-db-bench: a point read's cost beside db_bench.  fuzz: each fuzz target for FUZZ_SECONDS.
 .DEFAULT_GOAL := test
 # docs: the book, into target/book.
@@ -84,10 +84,10 @@ test: deps lint servers client-cost
 	cargo test --workspace --locked --doc
 	sh tests/check-skips.sh tests/allowed-skips.txt cargo test --workspace --locked --tests --no-fail-fast
 
-# A kill takes some 4 s, a failing call 2.
+# A kill takes some 4 s, a failing call 2, a broken connection 5 to 60.
 FAULTS ?= 200
 faults: servers
-	PLIMSOLL_FAULTS=$(FAULTS) cargo test --locked -p plimsoll --test cli -- --nocapture --test-threads 1 faults::nothing_is_left_after_faults_at_random syscalls::
+	PLIMSOLL_FAULTS=$(FAULTS) cargo test --locked -p plimsoll --test cli -- --nocapture --test-threads 1 faults::nothing_is_left_after_faults_at_random syscalls:: cut_off::
 
 bench:
 	cargo bench --locked -p plimsoll-load --bench loop

@@ -418,6 +418,7 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
                 to_ns,
                 turns: None,
             });
+            let first = series.len();
             for second in 0..seconds.ceil() as u32 {
                 let share = (seconds - f64::from(second)).min(1.0);
                 let dip = if second % 13 == 7 { 0.6 } else { 1.0 };
@@ -445,6 +446,7 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
                     },
                 });
             }
+            add_up(&mut series[first..], kind, ok_per_client);
         }
         done.operations
             .push(operation(kind, 2 * ok_per_client, seconds, speed));
@@ -495,6 +497,21 @@ pub fn step(plan: &Step, speed: Speed) -> Made {
             .collect(),
     };
     Made { done, series, host }
+}
+
+/// Scales the seconds of a client so that they are what it did.
+fn add_up(seconds: &mut [OperationSecond], kind: &Kind, ok: u64) {
+    let drawn: u64 = seconds.iter().map(|row| row.ok).sum();
+    let (mut drawn_before, mut before) = (0, 0);
+    for row in seconds {
+        drawn_before += row.ok;
+        // A second without operations is one of a step that is too slow for its seconds.
+        let until = (ok * drawn_before).checked_div(drawn).unwrap_or(ok);
+        row.ok = until - before;
+        row.rows = row.ok * kind.rows_per_operation;
+        row.service_sum_ns = row.ok * kind.typical_ns as u64;
+        before = until;
+    }
 }
 
 fn operation(kind: &Kind, ok: u64, seconds: f64, speed: Speed) -> OperationRecord {

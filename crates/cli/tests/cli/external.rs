@@ -13,17 +13,17 @@ use tempfile::TempDir;
 
 use crate::support::{Place, processes_in, text, wait, wait_until};
 
-const SECRET: &str = "geh3im!wort";
+pub const SECRET: &str = "geh3im!wort";
 
 /// Somebody's MySQL, with the empty database `given`, and `busy` that holds a table of theirs.
-struct Somebody {
+pub struct Somebody {
     dir: TempDir,
-    port: u16,
+    pub port: u16,
     server: Child,
 }
 
 impl Somebody {
-    fn new(test: &str) -> Option<Self> {
+    pub fn new(test: &str) -> Option<Self> {
         let build = cached_build(test, "mysql@5.7")?;
         let record: Value =
             serde_json::from_str(&build_record(&build.cache.join(&build.name)).unwrap()).unwrap();
@@ -104,7 +104,7 @@ impl Somebody {
     }
 
     /// Files of a database's tables.
-    fn tables(&self, database: &str) -> Vec<String> {
+    pub fn tables(&self, database: &str) -> Vec<String> {
         let files = fs::read_dir(self.dir.path().join("data").join(database)).unwrap();
         let mut names: Vec<String> = files
             .map(|file| file.unwrap().file_name().into_string().unwrap())

@@ -5,6 +5,7 @@ mod bisect;
 mod build;
 mod campaign;
 mod confirm;
+mod cut_off;
 mod db_bench;
 mod external;
 mod faults;

@@ -45,12 +45,14 @@ use self::early_end::EarlyEnd;
 use self::lifeline::{Input, Lifeline};
 use self::start::{StartedServer, create_data_dir};
 use self::step::StepContext;
-use self::watchdog::{Closing, Watchdog};
+use self::watchdog::{Deadline, Watchdog};
 use crate::error::LabError;
 use crate::message::{BEAT, TrialMessage, TrialOrder};
 
 /// An engine that is asked to stop has this long.
 const STOP_TIMEOUT: Duration = Duration::from_secs(300);
+/// A server that has just started may take so long for a first answer, whatever `watchdog` says.
+const LEAST_ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// A drain may take longer than the plan's wait, but not for ever.
 const DRAIN_LIMIT: Duration = Duration::from_secs(3600);
 
@@ -279,10 +281,11 @@ impl Trial<'_> {
             let of_start = self.steps_of_next_start();
             let is_last = of_start.end == steps.len();
             // Dropped behind the server, which closes when it is dropped.
-            let closing = Closing::default();
+            let closing = Deadline::default();
             let started = self.start(&*engine, &steps[of_start.start], &log_dir)?;
             if !started.is_embedded {
                 self.check_connections(&started.settings)?;
+                let _answers = self.limit_of_answers();
                 self.watchdog
                     .ask(started.server.connect()?)
                     .map_err(|error| LabError::io("failed to start a thread", error))?;
@@ -291,7 +294,7 @@ impl Trial<'_> {
                 .run_steps(of_start.clone(), &started, &log_dir)
                 .map_err(|end| self.explain(&started.server, None, end));
             if started.is_embedded {
-                closing.limit(STOP_TIMEOUT);
+                closing.limit(STOP_TIMEOUT, "the engine has not closed");
             }
             ran?;
             self.watchdog.stop_asking();
@@ -317,6 +320,15 @@ impl Trial<'_> {
                 return Err(self.continue_in_new_image());
             }
         }
+    }
+
+    /// For what is asked of a server before the watchdog asks it, by connections that wait as long
+    /// as a statement takes.
+    fn limit_of_answers(&self) -> Deadline {
+        let deadline = Deadline::default();
+        let limit = Duration::from_nanos(self.order.watchdog_ns).max(LEAST_ANSWER_LIMIT);
+        deadline.limit(limit, "the server has not answered its first questions");
+        deadline
     }
 
     fn has_process_per_step(&self) -> bool {

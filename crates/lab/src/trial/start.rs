@@ -94,6 +94,7 @@ impl Trial<'_> {
         if let Some(placement) = placement {
             pin(&placement.client_cpus)?;
         }
+        let _answers = self.limit_of_answers();
         let settings = server.effective_settings()?;
         let build = engine.build();
         self.events.append(&Event::ServerReady(ServerReady {

@@ -294,21 +294,18 @@ fn least_free_bytes(at_start: DiskSpace) -> u64 {
         .min(at_start.free_bytes / 2)
 }
 
-/// Ends this process if an engine inside of it does not close: nobody else can end what a library
-/// waits for.
+/// Ends this process if something takes too long: nobody else can end what a library inside of it
+/// waits for, or a single connection that is silent.
 #[derive(Default)]
-pub(super) struct Closing {
+pub(super) struct Deadline {
     is_over: Arc<AtomicBool>,
 }
 
-impl Closing {
-    /// Gives it this long to close, from now on, unless this is dropped.
-    pub fn limit(&self, limit: Duration) {
+impl Deadline {
+    /// Allows this long from now on, unless this is dropped before. `what` has not happened by then.
+    pub fn limit(&self, limit: Duration, what: &'static str) {
         self.limit_by(limit, move || {
-            eprintln!(
-                "{HUNG}: the engine has not closed for {} s",
-                limit.as_secs()
-            );
+            eprintln!("{HUNG}: {what} for {} s", limit.as_secs());
             // Not by an exit, which would wait for the library again.
             let _ = kill_process(getpid(), Signal::KILL);
         });
@@ -326,11 +323,11 @@ impl Closing {
             }
         };
         // Without the thread it may hang, as everything may that has no limit.
-        let _ = thread::Builder::new().name("closing".into()).spawn(look);
+        let _ = thread::Builder::new().name("deadline".into()).spawn(look);
     }
 }
 
-impl Drop for Closing {
+impl Drop for Deadline {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::SeqCst);
     }
@@ -345,14 +342,14 @@ mod tests {
     #[test]
     fn an_engine_that_does_not_close_is_ended_and_one_that_does_is_not() {
         let (sender, ended) = channel();
-        let closing = Closing::default();
-        closing.limit_by(Duration::from_millis(50), move || sender.send(()).unwrap());
+        let deadline = Deadline::default();
+        deadline.limit_by(Duration::from_millis(50), move || sender.send(()).unwrap());
         ended.recv_timeout(Duration::from_secs(60)).unwrap();
 
         let (sender, ended) = channel();
-        let closing = Closing::default();
-        closing.limit_by(Duration::from_secs(600), move || sender.send(()).unwrap());
-        drop(closing);
+        let deadline = Deadline::default();
+        deadline.limit_by(Duration::from_secs(600), move || sender.send(()).unwrap());
+        drop(deadline);
         // The thread ends, and its end of the channel with it.
         ended.recv_timeout(Duration::from_secs(60)).unwrap_err();
     }
