@@ -7,6 +7,7 @@ use crate::StoreError;
 use crate::events::event::{Event, StepDone, TrialStart};
 use crate::events::log::{EventLog, Stamped, read_events};
 use crate::files::durable::read_file;
+use crate::files::seal::was_longer;
 use crate::layout::{EVENTS_FILE, as_file_name};
 use crate::series::{
     HostSeries, LevelSample, OperationSecond, Turn, WaitProfile, host_path, levels_path,
@@ -72,6 +73,11 @@ impl TrialRecord {
             }
             log => log?,
         };
+        if was_longer(dir, EVENTS_FILE) {
+            let reason = "it was longer when its trial ended".to_owned();
+            let line = events.len() + 1;
+            return Err(StoreError::corrupt(&dir.join(EVENTS_FILE), line, reason));
+        }
         let environment = read_environment(&dir.join(ENVIRONMENT_FILE))?;
         let trial = Self {
             number,

@@ -246,7 +246,7 @@ fn a_trial_is_read_with_all_its_parts() {
 #[test]
 fn what_cannot_be_believed_costs_one_attempt() {
     type Damage = fn(&CampaignDir, &Path);
-    let cases: [(Damage, &[&str]); 10] = [
+    let cases: [(Damage, &[&str]); 12] = [
         (
             |_, trial| {
                 let path = trial.join("events.jsonl");
@@ -306,6 +306,23 @@ fn what_cannot_be_believed_costs_one_attempt() {
                 std::os::unix::fs::symlink("f/x", &path).unwrap();
             },
             &["events.jsonl: "],
+        ),
+        // A torn line at the end is a live trial's, but not a sealed one's.
+        (
+            |_, trial| {
+                plimsoll_store::seal(trial).unwrap();
+                let path = trial.join("events.jsonl");
+                let text = fs::read(&path).unwrap();
+                fs::write(&path, &text[..text.len() / 2]).unwrap();
+            },
+            &["events.jsonl", "longer when its trial ended"],
+        ),
+        (
+            |_, trial| {
+                plimsoll_store::seal(trial).unwrap();
+                fs::remove_file(trial.join("events.jsonl")).unwrap();
+            },
+            &["events.jsonl", "longer when its trial ended"],
         ),
         (
             |campaign, _| {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_analysis::{
     Options, Stored, View, analyse_among, brief_lines, default_view, verdict_lines,
 };
-use plimsoll_store::{CampaignDir, CampaignRecord, Change, check_seal};
+use plimsoll_store::{CampaignDir, CampaignRecord, CampaignState, Change, check_seal};
 
 use crate::arguments::{Format, Places, Report, Selection, Show};
 use crate::failure::{Failure, VerbResult};
@@ -74,8 +74,28 @@ pub fn report(places: &Places, arguments: &Report) -> VerbResult {
 
 /// Says which files of finished trials are no longer what they were when the trial was sealed.
 fn warn_of_changes(record: &CampaignRecord) -> Result<(), Failure> {
+    let is_over = record.state != CampaignState::Running;
     for trial in &record.trials {
-        for mismatch in check_seal(&trial.dir)?.unwrap_or_default() {
+        let found = match check_seal(&trial.dir) {
+            Err(error) => {
+                let Some(damage) = error.damage() else {
+                    return Err(error.into());
+                };
+                tell!(
+                    "warning: {damage}: whether other files of its trial were changed is not known"
+                );
+                continue;
+            }
+            Ok(None) if is_over && trial.is_complete() => {
+                let dir = trial.dir.display();
+                tell!(
+                    "warning: {dir} has no seal.json: whether its files were changed is not known"
+                );
+                continue;
+            }
+            Ok(found) => found.unwrap_or_default(),
+        };
+        for mismatch in found {
             let change = match mismatch.change {
                 Change::Changed => "was changed",
                 Change::Missing => "is missing",

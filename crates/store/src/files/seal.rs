@@ -108,6 +108,19 @@ pub fn check_seal(dir: impl AsRef<Path>) -> Result<Option<Vec<Mismatch>>, StoreE
     Ok(Some(mismatches))
 }
 
+/// Whether a file of a sealed folder was longer, or was there, when the folder was sealed. Where
+/// there is no seal, or none that can be read, nothing is known of it.
+pub(crate) fn was_longer(dir: &Path, name: &str) -> bool {
+    let path = dir.join(FILE_NAME);
+    let seal = read_file(&path)
+        .ok()
+        .and_then(|text| read_seal(&path, &text).ok());
+    let sealed = seal.and_then(|seal| seal.files.into_iter().find(|file| file.path == name));
+    // Looked at after the seal: what is sealed grows no more.
+    sealed
+        .is_some_and(|file| fs::metadata(dir.join(name)).map_or(0, |file| file.len()) < file.bytes)
+}
+
 fn read_seal(path: &Path, text: &[u8]) -> Result<Seal, StoreError> {
     #[derive(Deserialize)]
     struct Version {
