@@ -265,7 +265,8 @@ pub fn counts(findings: &Findings) -> Vec<(&'static str, usize)> {
         .collect()
 }
 
-/// The differences that were called, or are unusual, of throughput, largest first.
+/// The differences that were called, or are unusual, of throughput: regressions before improvements,
+/// then the largest first.
 pub fn largest(findings: &Findings, most: usize) -> Vec<&Finding> {
     let is_called = |finding: &&Finding| {
         matches!(
@@ -274,11 +275,12 @@ pub fn largest(findings: &Findings, most: usize) -> Vec<&Finding> {
         ) && finding.role == Role::Throughput
     };
     let mut called: Vec<&Finding> = findings.all.iter().filter(is_called).collect();
+    let size = |finding: &Finding| finding.gain().unwrap_or(0.0).abs();
+    let is_better = |finding: &Finding| finding.call.word() == "improvement";
     called.sort_by(|a, b| {
-        b.gain()
-            .unwrap_or(0.0)
-            .abs()
-            .total_cmp(&a.gain().unwrap_or(0.0).abs())
+        is_better(a)
+            .cmp(&is_better(b))
+            .then(size(b).total_cmp(&size(a)))
     });
     called.truncate(most);
     called

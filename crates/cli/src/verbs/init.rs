@@ -6,9 +6,9 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::name::BuildName;
-use plimsoll_core::plan::Family;
+use plimsoll_core::plan::{Family, Plan};
 use plimsoll_lab::builds::BuildCache;
-use plimsoll_lab::load_plan;
+use plimsoll_lab::{LabError, load_plan};
 
 use crate::arguments::{Init, Places, PlanVerb};
 use crate::failure::{Failure, VerbResult};
@@ -57,8 +57,10 @@ pub fn init(places: &Places, arguments: &Init) -> VerbResult {
         }
     };
     let text = plan_text(&answers);
-    write(&arguments.out, &text, arguments.force)?;
     let path = arguments.out.display().to_string();
+    // An answer that is wrong leaves no file, and takes none away.
+    Plan::parse(&path, &text).map_err(LabError::from)?;
+    write(&arguments.out, &text, arguments.force)?;
     load_plan(Some(&path))?;
     anstream::println!("wrote {path}\n");
     let explain = PlanVerb::Explain {
@@ -472,7 +474,7 @@ fn plan_name(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::plan::{Plan, Verdicts};
+    use plimsoll_core::plan::Verdicts;
 
     use super::*;
 

@@ -181,6 +181,11 @@ fn init_writes_a_plan_that_is_there_to_be_run_and_no_file_is_lost() {
             "servers alone",
         ),
         (&["--basedir", "/nowhere/at/all"], "/nowhere/at/all"),
+        (&["--builds", "sqlite", "--workload", "sysbnch"], "sysbnch"),
+        (
+            &["--builds", "sqlite", "--tests", "point-qery"],
+            "point-qery",
+        ),
     ] {
         let all = [&["init", "--out", "other.toml"][..], arguments].concat();
         let refused = place.run(&all);
