@@ -51,7 +51,7 @@ use crate::message::{BEAT, TrialMessage, TrialOrder};
 
 /// An engine that is asked to stop has this long.
 const STOP_TIMEOUT: Duration = Duration::from_secs(300);
-/// A server that has just started may take so long for a first answer, whatever `watchdog` says.
+/// A server that has just started may take this long for a first answer, whatever `watchdog` says.
 const LEAST_ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// A drain may take longer than the plan's wait, but not for ever.
 const DRAIN_LIMIT: Duration = Duration::from_secs(3600);
