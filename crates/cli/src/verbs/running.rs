@@ -40,6 +40,7 @@ pub fn run_to_end(
     }
     if !is_json {
         anstream::println!("report: {}", page.display());
+        tell!("reasons, test by test: plimsoll show {path}");
     }
     let code = match end {
         CampaignEnd::Incomplete { broken } => {

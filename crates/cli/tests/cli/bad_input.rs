@@ -185,7 +185,18 @@ fn an_edited_events_file_costs_its_trial_and_resume_runs_it_again() {
         "{}",
         text(&page.stdout)
     );
-    assert_eq!(place.run(&["resume"]).status.code(), Some(0));
+    let resumed = place.run(&["resume"]);
+    let words = text(&resumed.stderr);
+    assert_eq!(resumed.status.code(), Some(0), "{words}");
+    assert!(
+        words.contains("runs again, because attempt 1 is damaged: events.jsonl"),
+        "{words}"
+    );
+    let again = text(&place.run(&["resume"]).stderr);
+    assert!(
+        again.contains("complete: nothing is left to run"),
+        "{again}"
+    );
     let again = text(&place.run(&["show"]).stdout);
     assert!(!again.contains("! damaged"), "{again}");
     // A torn last line is what a power cut leaves: it is forgiven.

@@ -1108,7 +1108,7 @@ fn cells_with_other_data_are_not_compared() {
         text(&output.stderr)
     );
 
-    // A load that lost a row in one of the cells.
+    // A load that made a row too many in one of the cells.
     let place = screened(&PLAN.replace("verify = \"end\"", "verify = \"full\""));
     let screen = newest(&place);
     let off = screen
@@ -1123,7 +1123,7 @@ fn cells_with_other_data_are_not_compared() {
         .iter_mut()
         .find(|line| line.contains("\"found_rows\":10000"))
         .unwrap();
-    let content = line.replacen("\"found_rows\":10000", "\"found_rows\":9999", 1);
+    let content = line.replacen("\"found_rows\":10000", "\"found_rows\":10001", 1);
     let content = content.rsplit_once(",\"crc\":").unwrap().0;
     *line = format!(
         "{content},\"crc\":\"{:08x}\"}}",
@@ -1135,7 +1135,7 @@ fn cells_with_other_data_are_not_compared() {
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(
         stderr.contains(
-            "the data states differ: sbtest1 holds 10000 rows in the base and sbtest1 holds 9999 \
+            "the data states differ: sbtest1 holds 10000 rows in the base and sbtest1 holds 10001 \
             in the cell"
         ),
         "{stderr}"
