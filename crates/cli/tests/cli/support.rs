@@ -46,10 +46,13 @@ impl Place {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        // As from a terminal, even if the tests were started by nohup.
+        // As from a terminal, even if the tests run under nohup or behind a shell.
         let mut command = Command::new("env");
         command
-            .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_plimsoll")])
+            .args([
+                "--default-signal=HUP,INT,QUIT",
+                env!("CARGO_BIN_EXE_plimsoll"),
+            ])
             .current_dir(self.dir.path())
             .args(arguments)
             .stdin(Stdio::null());
