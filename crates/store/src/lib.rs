@@ -25,7 +25,7 @@ pub use error::StoreError;
 pub use events::event;
 pub use events::log::{EventLog, Stamped, read_events};
 pub use events::writer::EventWriter;
-pub use files::durable::{create_new_folder, sync_folder, write_json_atomically};
+pub use files::durable::{create_in_place, create_new_folder, sync_folder, write_json_atomically};
 pub use files::lock::CampaignLock;
 pub use files::reserve::{Reserve, give_up_reserve};
 pub use files::seal::{Change, Mismatch, check_seal, seal};

@@ -181,6 +181,7 @@ mod tests {
         assert_eq!(attached_in(table, 16), Some(0));
         assert_eq!(attached_in(table, 18), None);
     }
+
     #[test]
     fn only_what_nobody_uses_and_the_owner_has_is_removed() {
         let row = |size: u64, attached: u32, owner: u32| {

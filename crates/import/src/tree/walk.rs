@@ -210,6 +210,7 @@ mod tests {
             )
         );
     }
+
     #[test]
     fn what_is_not_on_a_disk_is_not_read() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,9 +1,11 @@
 //! `files.sha256`: what the files of a fetched build were when it was added, in the form of
 //! `sha256sum`. Libraries and scripts move numbers as servers do.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+
+use plimsoll_store::create_in_place;
 
 use crate::builds::error::BuildError;
 use crate::builds::inspect::server_file::sha256;
@@ -27,19 +29,11 @@ pub(crate) fn write(root: &Path) -> Result<String, BuildError> {
         text.push_str(&format!("{sum}{SEPARATOR}{name}\n"));
     }
     let path = root.join(FILE);
-    write_new(&path, text.as_bytes()).map_err(BuildError::io("write", &path))?;
+    // A package may have put a link there.
+    create_in_place(&path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(BuildError::io("write", &path))?;
     sha256(&path)
-}
-
-/// Writes a file, and never through a link that a package has put there.
-pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<File> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = File::create_new(path)?;
-    file.write_all(bytes)?;
-    Ok(file)
 }
 
 /// What is no longer as it was, in words; none if all is. Files that came later are not looked at.

@@ -5,14 +5,15 @@
 //! elsewhere.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use plimsoll_engine::InstalledBuild;
+use plimsoll_store::create_in_place;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::builds::error::BuildError;
-use crate::builds::manifest::write_new;
 
 /// The file's name.
 pub(crate) const FILE: &str = "build.json";
@@ -72,8 +73,11 @@ pub(crate) fn write(root: &Path, record: &Record) -> Result<(), BuildError> {
         }
     });
     let text = serde_json::to_string_pretty(&value).map_err(|error| io()(error.into()))?;
-    let file = write_new(&path, (text + "\n").as_bytes());
-    file.and_then(|file| file.sync_all()).map_err(io())
+    let mut file = create_in_place(&path).map_err(io())?;
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.write_all(b"\n"))
+        .and_then(|()| file.sync_all())
+        .map_err(io())
 }
 
 /// Reads the record of the build in `root`; `None` where there is none.

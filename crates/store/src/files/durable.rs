@@ -169,6 +169,14 @@ pub fn create_new_folder(path: &Path) -> Result<(), StoreError> {
     sync_folder(above)
 }
 
+/// Makes a file in place of whatever has its name, which may be a link to somewhere else.
+pub fn create_in_place(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => File::create_new(path),
+    }
+}
+
 /// Opens a file to read. Campaign folders may come from anybody: a pipe in its place, which may
 /// never say anything, and a device, which may never end, are errors.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {

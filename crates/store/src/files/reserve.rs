@@ -1,9 +1,11 @@
 //! Room in the store for a last word: that a trial failed because the disk is full has to be
 //! written, too.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use crate::files::durable::create_in_place;
 
 /// In the campaign's folder.
 const RESERVE_FILE: &str = ".reserve";
@@ -37,11 +39,7 @@ pub fn give_up_reserve(trial: &Path) -> bool {
 }
 
 fn write_new(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = File::create_new(path)?;
+    let mut file = create_in_place(path)?;
     // Not zeros, which a filesystem may keep without room.
     file.write_all(&[1; BYTES])?;
     file.sync_all()

@@ -77,12 +77,9 @@ pub fn seal(dir: impl AsRef<Path>) -> Result<(), StoreError> {
 /// path.
 pub fn check_seal(dir: impl AsRef<Path>) -> Result<Option<Vec<Mismatch>>, StoreError> {
     let dir = dir.as_ref();
-    let path = dir.join(FILE_NAME);
-    let text = match read_file(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        read => read.map_err(StoreError::io("read", &path))?,
+    let Some(sealed) = seal_of(dir)? else {
+        return Ok(None);
     };
-    let sealed = read_seal(&path, &text)?;
     let mut mismatches = Vec::new();
     let mut found = files_below(dir)?;
     for file in sealed.files {
@@ -111,14 +108,21 @@ pub fn check_seal(dir: impl AsRef<Path>) -> Result<Option<Vec<Mismatch>>, StoreE
 /// Whether a file of a sealed folder was longer, or was there, when the folder was sealed. Where
 /// there is no seal, or none that can be read, nothing is known of it.
 pub(crate) fn was_longer(dir: &Path, name: &str) -> bool {
-    let path = dir.join(FILE_NAME);
-    let seal = read_file(&path)
-        .ok()
-        .and_then(|text| read_seal(&path, &text).ok());
+    let seal = seal_of(dir).ok().flatten();
     let sealed = seal.and_then(|seal| seal.files.into_iter().find(|file| file.path == name));
     // Looked at after the seal: what is sealed grows no more.
     sealed
         .is_some_and(|file| fs::metadata(dir.join(name)).map_or(0, |file| file.len()) < file.bytes)
+}
+
+/// The seal of a folder; nothing when it has none.
+fn seal_of(dir: &Path) -> Result<Option<Seal>, StoreError> {
+    let path = dir.join(FILE_NAME);
+    match read_file(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("read", &path)(error)),
+        Ok(text) => read_seal(&path, &text).map(Some),
+    }
 }
 
 fn read_seal(path: &Path, text: &[u8]) -> Result<Seal, StoreError> {

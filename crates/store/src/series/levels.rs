@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::table::{Table, TableWriter};
+use super::table::{TableWriter, read_lines};
 use crate::StoreError;
 
 const COLUMNS: [&str; 4] = ["second", "level", "files", "bytes"];
@@ -42,24 +42,19 @@ pub fn write_levels(path: impl AsRef<Path>, samples: &[LevelSample]) -> Result<(
 
 /// Reads what [`write_levels`] wrote.
 pub fn read_levels(path: impl AsRef<Path>) -> Result<Vec<LevelSample>, StoreError> {
-    let table = Table::read(path.as_ref())?;
-    if table.columns() != COLUMNS {
-        return Err(table.corrupt(1, &format!("the columns are not {}", COLUMNS.join(", "))));
-    }
-    table
-        .rows()
-        .map(|row| {
-            let (line, cells) = row?;
-            let small = |column| table.whole::<u32>(line, &cells, &COLUMNS, column);
-            let large = |column| table.whole::<u64>(line, &cells, &COLUMNS, column);
-            Ok(LevelSample {
-                second: small(0)?,
-                level: small(1)?,
-                files: large(2)?,
-                bytes: large(3)?,
-            })
-        })
-        .collect()
+    let mut samples = Vec::new();
+    read_lines(path.as_ref(), &COLUMNS, |place, line, cells| {
+        let small = |column| place.whole::<u32>(line, cells, &COLUMNS, column);
+        let large = |column| place.whole::<u64>(line, cells, &COLUMNS, column);
+        samples.push(LevelSample {
+            second: small(0)?,
+            level: small(1)?,
+            files: large(2)?,
+            bytes: large(3)?,
+        });
+        Ok(())
+    })?;
+    Ok(samples)
 }
 
 #[cfg(test)]

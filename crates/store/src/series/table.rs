@@ -173,17 +173,6 @@ impl Table {
         })
     }
 
-    /// [`Place::whole`].
-    pub(super) fn whole<T: TryFrom<u64>>(
-        &self,
-        line: usize,
-        cells: &[&str],
-        columns: &[&str],
-        column: usize,
-    ) -> Result<T, StoreError> {
-        self.place.whole(line, cells, columns, column)
-    }
-
     pub(super) fn corrupt(&self, line: usize, reason: &str) -> StoreError {
         self.place.corrupt(line, reason)
     }

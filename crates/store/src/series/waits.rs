@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::table::{Table, TableWriter};
+use super::table::{TableWriter, read_lines};
 use crate::StoreError;
 
 const COLUMNS: [&str; 6] = [
@@ -93,21 +93,17 @@ fn one_cell(text: &str) -> String {
 
 /// Reads what [`write_waits`] wrote.
 pub fn read_waits(path: impl AsRef<Path>) -> Result<WaitProfile, StoreError> {
-    let table = Table::read(path.as_ref())?;
-    if table.columns() != COLUMNS {
-        return Err(table.corrupt(1, &format!("the columns are not {}", COLUMNS.join(", "))));
-    }
+    let path = path.as_ref();
     let mut profile: Option<WaitProfile> = None;
-    for row in table.rows() {
-        let (line, cells) = row?;
-        let whole = |column| table.whole::<u64>(line, &cells, &COLUMNS, column);
+    read_lines(path, &COLUMNS, |place, line, cells| {
+        let whole = |column| place.whole::<u64>(line, cells, &COLUMNS, column);
         let (event, sessions, source) = (cells[0], whole(1)?, cells[5].to_owned());
         match &mut profile {
             None => {
                 let source = match event {
                     ALL => Ok(source),
                     UNAVAILABLE => Err(source),
-                    _ => return Err(table.corrupt(line, &format!("the first row is not {ALL}"))),
+                    _ => return Err(place.corrupt(line, &format!("the first row is not {ALL}"))),
                 };
                 profile = Some(WaitProfile {
                     source,
@@ -121,8 +117,9 @@ pub fn read_waits(path: impl AsRef<Path>) -> Result<WaitProfile, StoreError> {
                 profile.sessions.insert(event.to_owned(), sessions);
             }
         }
-    }
-    profile.ok_or_else(|| table.corrupt(1, "there is no row"))
+        Ok(())
+    })?;
+    profile.ok_or_else(|| StoreError::corrupt(path, 1, "there is no row"))
 }
 
 #[cfg(test)]

@@ -33,8 +33,8 @@ pub enum CheckState {
 }
 
 impl BuildCache {
-    /// Looks at builds again: the hashes of their files, and whether the server starts and states the same
-    /// version. Without a name, at all.
+    /// Looks at builds again: the hashes of their files, and whether the server starts and states
+    /// the same version. Without a name, at all.
     pub fn check(&self, name: Option<&BuildName>) -> Result<Vec<BuildCheck>, BuildError> {
         let records = self.records()?;
         let Some(name) = name else {

@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use glob::Pattern;
 use plimsoll_engine::process::child_command;
+use plimsoll_store::create_in_place;
 
 use crate::builds::error::BuildError;
 use crate::builds::fetch::apt::package_name;
@@ -390,8 +391,7 @@ impl<'a, 'w> EntryUnpacker<'a, 'w> {
 
     fn write(&mut self, from: &mut impl Read, target: &Path) -> Result<(), BuildError> {
         // What an earlier entry put there may be a link.
-        let _ = fs::remove_file(target);
-        let mut file = File::create_new(target).map_err(BuildError::io("write", target))?;
+        let mut file = create_in_place(target).map_err(BuildError::io("write", target))?;
         self.bytes += io::copy(from, &mut file).map_err(BuildError::io("write", target))?;
         self.watch.report(self.bytes);
         Ok(())
