@@ -233,7 +233,7 @@ impl Observer for Console {
                 "\x1b[31m{}: not complete: {reason}\x1b[0m",
                 cell.label
             )),
-            Notice::Budget(text) => self.line(text),
+            Notice::Remark(text) => self.line(text),
             Notice::Warning(text) => self.line(&format!("\x1b[33m{text}\x1b[0m")),
             Notice::Trial(message) => self.trial_message(message),
         }

@@ -45,7 +45,7 @@ impl CampaignRun<'_, '_> {
         let data_dir = self.trial_data_dir(scheduled, attempt);
         let end = self.run_with_data(scheduled, attempt, dir, &data_dir);
         remove_data(&data_dir, self.observer);
-        end.or_else(|error| Ok(Err(error.of_one_trial()?)))
+        LabError::costs_one_trial(end)
     }
 
     fn run_with_data(

@@ -40,6 +40,13 @@ impl LabError {
         }
     }
 
+    /// [`Self::of_one_trial`] of what a trial, or a part of it, ended with.
+    pub(crate) fn costs_one_trial<T>(
+        ended: Result<Result<T, String>, Self>,
+    ) -> Result<Result<T, String>, Self> {
+        ended.or_else(|error| Ok(Err(error.of_one_trial()?)))
+    }
+
     pub(crate) fn io(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
         Self::Io(format!("{what}: {error}"))
     }

@@ -56,8 +56,8 @@ pub enum Notice<'a> {
     Turns(&'a TurnsProgress),
     /// A step in turns is over in this start.
     StepTurns(&'a StepTurns),
-    /// How far a campaign with a budget has come.
-    Budget(&'a str),
+    /// Good to know: how far a campaign with a budget has come, that nothing is left to run.
+    Remark(&'a str),
     /// Something went wrong that ends nothing.
     Warning(&'a str),
 }

@@ -1,12 +1,12 @@
 //! Runs a campaign's trials one after the other, each in a child process, and watches.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::name::BuildName;
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
-use plimsoll_store::header::CellHeader;
+use plimsoll_store::header::{BuildHeader, CellHeader};
 use plimsoll_store::{
     CampaignDir, CampaignLock, Design, PROFILES_FOLDER, TRIALS_FOLDER, TrialRecord,
 };
@@ -59,13 +59,9 @@ pub fn run_campaign_until(
     take_builds_that_came(campaign, &lock, builds)?;
     campaign.reopen(&lock)?;
     let campaign = &*campaign;
-    let installed: Vec<Result<Option<InstalledBuild>, String>> = campaign
-        .header
-        .cells
-        .iter()
-        .map(|cell| installed_build(builds, cell).map_err(|error| error.to_string()))
-        .collect();
+    let installed = installed_builds(builds, &campaign.header.cells);
     let done = campaign.trials()?;
+    tell_what_is_left(campaign, &done, observer);
     let data_root = PathBuf::from(&campaign.header.data_dir);
     // Whatever earlier runs have left there is gone then, but for servers whose environment we may
     // not read.
@@ -154,19 +150,20 @@ fn run_trials(
             trials: schedule.len(),
             cell,
         });
-        let ended = match run.runner.make_dir(scheduled, attempt) {
+        let made = run.runner.make_dir(scheduled, attempt).map(Ok);
+        let ended = match LabError::costs_one_trial(made)? {
             Ok(dir) => run.run_trial(scheduled, attempt, &dir)?.map(|()| dir),
-            Err(error) => Err(error.to_string()),
+            Err(reason) => Err(reason),
         };
         match ended {
             Ok(dir) if is_confirming => {
-                let reason = witness.suspect(&dir).or_else(|error| {
-                    let reason = error.of_one_trial()?;
+                let written = witness.suspect(&dir).map(Ok);
+                let reason = LabError::costs_one_trial(written)?.unwrap_or_else(|reason| {
                     let label = &cell.label;
                     let text = format!("{label}: whether it was disturbed is not kept: {reason}");
                     run.observer.notice(Notice::Warning(&text));
-                    Ok::<_, LabError>(None)
-                })?;
+                    None
+                });
                 let is_again = repeats.look(scheduled, attempt, reason.is_some());
                 if let Some(reason) = reason.filter(|_| repeats.is_worth_a_line()) {
                     run.observer.notice(Notice::Warning(&format!(
@@ -277,20 +274,47 @@ fn not_complete<'a>(
         .collect()
 }
 
-/// The build of a cell, unchanged since the campaign was made; none for engines inside this
-/// program.
-fn installed_build(
-    builds: &BuildCache,
-    cell: &CellHeader,
-) -> Result<Option<InstalledBuild>, LabError> {
-    if let Some(reason) = &cell.missing_build {
-        return Err(LabError::Usage(format!(
-            "the build could not be fetched: {reason}"
-        )));
+/// Says which trials run again because their files are damaged, or that none is left to run.
+fn tell_what_is_left(campaign: &CampaignDir, done: &[TrialRecord], observer: &mut dyn Observer) {
+    let header = &campaign.header;
+    let left = not_complete(&header.schedule, done);
+    if left.is_empty() {
+        let text = format!("campaign {} is complete: nothing is left to run", header.id);
+        observer.notice(Notice::Remark(&text));
     }
-    let Some(build) = &cell.build else {
-        return Ok(None);
+    for (scheduled, _) in left {
+        let of_number = done.iter().filter(|of| of.number == scheduled.number);
+        for (trial, damage) in of_number.filter_map(|of| Some((of, of.damage.as_ref()?))) {
+            let text = format!(
+                "trial {} runs again, because attempt {} is damaged: {damage}",
+                trial.number, trial.attempt
+            );
+            observer.notice(Notice::Warning(&text));
+        }
+    }
+}
+
+/// The build of each cell, or why it has none. Cells with other configs have the same build, whose
+/// files are read once.
+fn installed_builds(
+    builds: &BuildCache,
+    cells: &[CellHeader],
+) -> Vec<Result<Option<InstalledBuild>, String>> {
+    let mut known = BTreeMap::new();
+    let installed = |cell: &CellHeader| match (&cell.missing_build, &cell.build) {
+        (Some(reason), _) => Err(format!("the build could not be fetched: {reason}")),
+        (None, None) => Ok(None),
+        (None, Some(build)) => known
+            .entry((build.name.clone(), build.server_sha256.clone()))
+            .or_insert_with(|| installed_build(builds, build).map_err(|error| error.to_string()))
+            .clone()
+            .map(Some),
     };
+    cells.iter().map(installed).collect()
+}
+
+/// A build, unchanged since the campaign was made.
+fn installed_build(builds: &BuildCache, build: &BuildHeader) -> Result<InstalledBuild, LabError> {
     let name: BuildName = build
         .name
         .parse()
@@ -306,5 +330,5 @@ fn installed_build(
             checksum); run the plan again"
         )));
     }
-    Ok(Some(installed))
+    Ok(installed)
 }

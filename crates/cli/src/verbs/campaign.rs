@@ -7,7 +7,7 @@ use plimsoll_core::units::parse_frequency_hz;
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{CampaignRequest, create_campaign, keep_passwords_from_children, load_plan};
 use plimsoll_store::header::CellHeader;
-use plimsoll_store::{CampaignDir, CampaignState, Store, TrialRecord};
+use plimsoll_store::{CampaignDir, Store};
 
 use crate::arguments::{Places, Run};
 use crate::failure::{Failure, INCOMPLETE, VerbResult};
@@ -96,7 +96,6 @@ fn resume_campaign(
     }
     keep_passwords_from_children(&campaign.header.plan);
     let mut campaign = same_data_dir(places, campaign)?;
-    tell_what_is_left(&campaign)?;
     let header = &mut campaign.header;
     let mut missing: Vec<(&Cell, &mut CellHeader)> =
         header.plan.cells.iter().zip(&mut header.cells).collect();
@@ -108,30 +107,6 @@ fn resume_campaign(
         }
     }
     run_to_end(builds, campaign, None, false)
-}
-
-/// Says which trials run again because their files are damaged, and that none is left to run.
-fn tell_what_is_left(campaign: &CampaignDir) -> Result<(), Failure> {
-    let record = campaign.load()?;
-    let is_done = |number: u32| {
-        let mut of_number = record.trials.iter().filter(|trial| trial.number == number);
-        of_number.any(TrialRecord::is_complete)
-    };
-    for trial in record.trials.iter().filter(|trial| !is_done(trial.number)) {
-        if let Some(damage) = &trial.damage {
-            let TrialRecord {
-                number, attempt, ..
-            } = trial;
-            tell!("trial {number} runs again, because attempt {attempt} is damaged: {damage}");
-        }
-    }
-    if record.state == CampaignState::Complete {
-        tell!(
-            "campaign {} is complete: nothing is left to run",
-            record.header.id
-        );
-    }
-    Ok(())
 }
 
 /// A campaign stays in the data folder it began in.

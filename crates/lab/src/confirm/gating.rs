@@ -73,7 +73,7 @@ impl StopRule for UntilGated<'_> {
             return is_decided;
         }
         let line = format!("the budget has no room for another block after block {block}");
-        self.observer.notice(Notice::Budget(&line));
+        self.observer.notice(Notice::Remark(&line));
         true
     }
 

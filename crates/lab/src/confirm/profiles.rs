@@ -153,7 +153,7 @@ fn profile(
     };
     let ended = profiled();
     remove_data(&data_dir, run.observer);
-    ended.or_else(|error: LabError| Ok(Err(error.of_one_trial()?)))
+    LabError::costs_one_trial(ended)
 }
 
 fn is_complete(events: &[Stamped]) -> bool {

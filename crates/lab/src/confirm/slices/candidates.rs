@@ -319,9 +319,10 @@ impl<'a, 'o> Candidates<'a, 'o> {
         let mut broken = 0;
         for candidate in self.all {
             let end = match candidate.process {
-                Some(process) => process
-                    .conclude(is_stopped, &mut *self.observer)
-                    .or_else(|error| Ok::<_, LabError>(Err(error.of_one_trial()?)))?,
+                Some(process) => {
+                    let ended = process.conclude(is_stopped, &mut *self.observer);
+                    LabError::costs_one_trial(ended)?
+                }
                 None => Err(candidate.reason.clone().unwrap_or_default()),
             };
             if let Err(reason) = &end {

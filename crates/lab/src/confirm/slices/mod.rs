@@ -125,7 +125,7 @@ fn has_enough(
         .map_or(0, |base| watch.open_steps(&base.workload).len());
     let no_time = watch.why_no_time(open).filter(|_| !is_done);
     for line in summary.iter().chain(&no_time) {
-        run.observer.notice(Notice::Budget(line));
+        run.observer.notice(Notice::Remark(line));
     }
     is_done || no_time.is_some()
 }

@@ -291,17 +291,16 @@ fn prepare<'a>(
     let restored = match () {
         () if run.is_stopped() => Err("interrupted".to_owned()),
         () if kept.take(&cell.label, load, &data_dir) => Ok(()),
-        () => run
-            .states
-            .restore(trial.cell, load, &data_dir, run.observer)
-            .or_else(|error| Ok::<_, LabError>(Err(error.of_one_trial()?)))?,
+        () => LabError::costs_one_trial(run.states.restore(
+            trial.cell,
+            load,
+            &data_dir,
+            run.observer,
+        ))?,
     };
-    let dir = match run.runner.make_dir(trial, attempt) {
+    let dir = match LabError::costs_one_trial(run.runner.make_dir(trial, attempt).map(Ok))? {
         Ok(dir) => dir,
-        Err(error) => {
-            let reason = Some(error.of_one_trial()?);
-            return Ok((Candidate::new(cell, data_dir, reason), None));
-        }
+        Err(reason) => return Ok((Candidate::new(cell, data_dir, Some(reason)), None)),
     };
     let order = restored.and_then(|()| run.runner.order(trial, attempt, &dir, &data_dir));
     if let Err(reason) = &order {
