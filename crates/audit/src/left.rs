@@ -71,7 +71,8 @@ pub(crate) fn audit_kernel(audit: &mut Audit, data: &Path) {
     }
 }
 
-fn shared_memory_ids(dir: &Path) -> Vec<String> {
+/// Ids of the shared memory that PostgreSQL servers below a folder have, by their `postmaster.pid`.
+pub fn shared_memory_ids(dir: &Path) -> Vec<String> {
     let mut ids = Vec::new();
     let text = fs::read_to_string(dir.join("postmaster.pid")).unwrap_or_default();
     let id = text

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-pub use left::processes_of;
+pub use left::{processes_of, shared_memory_ids};
 
 /// What is known besides the folders themselves.
 #[derive(Clone, Debug, Default)]

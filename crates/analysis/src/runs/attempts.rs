@@ -574,3 +574,26 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>>
     }
     runs
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_has_about_as_many_rows_as_seconds() {
+        let day = 86_400;
+        for (last, rows, is_fine) in [
+            (None, 0, true),
+            (Some(0.0), 1, true),
+            // Looks may come late for hours.
+            (Some(3_000.0), 1, true),
+            (Some(f64::from(2 * day)), 2 * day as usize, true),
+            (Some(f64::from(2 * day)), day as usize / 10, true),
+            (Some(f64::from(2 * day)), 2, false),
+            (Some(4_000_001.0), 5_000_000, false),
+            (Some(-1.0), 5, false),
+        ] {
+            assert_eq!(within(last, rows).is_ok(), is_fine, "{last:?} {rows}");
+        }
+    }
+}

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use plimsoll_audit::{Facts, audit};
+use plimsoll_audit::Facts;
 use plimsoll_core::seed::Draw;
 
+use crate::drawn::{self, assert_sound};
 use crate::external::{SECRET, Somebody};
 use crate::support::{Place, text, wait};
 
@@ -169,10 +170,8 @@ fn inject(cut: Cut, somebody: &Somebody) {
         "{cut}: {words}"
     );
     // Tells, too, if rows are in the tables that were not counted.
-    let facts = Facts::default();
-    let audit = audit(&place.path("plimsoll-runs"), &place.path("data"), &facts);
-    let findings: Vec<String> = audit.findings.iter().map(ToString::to_string).collect();
-    assert!(findings.is_empty(), "{cut}: {findings:#?}");
+    let (store, data) = (place.path("plimsoll-runs"), place.path("data"));
+    assert_sound(&store, &data, &Facts::default(), &cut);
 
     // The next one takes away what is left in the database.
     write(somebody.port);
@@ -189,14 +188,7 @@ fn connections_that_break_off_cost_a_result_and_never_truth() {
     let Some(somebody) = Somebody::new(test) else {
         return;
     };
-    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
-    let count = number("PLIMSOLL_FAULTS").unwrap_or(FEW);
-    let seed = number("PLIMSOLL_FAULTS_SEED").unwrap_or(match count {
-        FEW => 1,
-        _ => u64::from(std::process::id()),
-    });
-    println!("PLIMSOLL_FAULTS={count} PLIMSOLL_FAULTS_SEED={seed}");
-    let mut draw = Draw::new(seed, &["connections"]);
+    let (count, mut draw) = drawn::faults("connections", FEW);
     for _ in 0..count {
         inject(Cut::draw(&mut draw), &somebody);
     }

@@ -12,11 +12,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll_audit::Facts;
-use plimsoll_core::seed::Draw;
 use plimsoll_testkit::{CachedBuild, cached_build, skip};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::drawn;
 use crate::support::{Mount, Place, text, wait, wait_until};
 
 const POSTGRES: &str = "postgres@18";
@@ -178,14 +178,12 @@ fn assert_next_run_is_clean(place: &Place, what: &dyn fmt::Display) {
     assert_sound(place, what);
 }
 
-/// Whatever happened, the store says nothing that is not so, and nothing is left.
+/// Of both stores.
 #[track_caller]
 fn assert_sound(place: &Place, what: &dyn fmt::Display) {
     let data = place.path("data");
     for store in ["plimsoll-runs", "next"] {
-        let audit = plimsoll_audit::audit(&place.path(store), &data, &Facts::default());
-        let findings: Vec<String> = audit.findings.iter().map(ToString::to_string).collect();
-        assert!(findings.is_empty(), "{what}: {findings:#?}");
+        drawn::assert_sound(&place.path(store), &data, &Facts::default(), what);
     }
 }
 
@@ -356,11 +354,12 @@ struct KernelObjects {
 
 impl KernelObjects {
     fn of(place: &Place) -> Self {
+        let data = place.path("data");
         let mut found = Self {
-            ids: Vec::new(),
+            ids: plimsoll_audit::shared_memory_ids(&data),
             segments: Vec::new(),
         };
-        found.add(&place.path("data"));
+        found.add(&data);
         found
     }
 
@@ -369,13 +368,6 @@ impl KernelObjects {
             let (path, name) = (entry.path(), entry.file_name());
             if path.is_dir() {
                 self.add(&path);
-            } else if name == "postmaster.pid" {
-                let text = fs::read_to_string(&path).unwrap_or_default();
-                let id = text
-                    .lines()
-                    .nth(6)
-                    .and_then(|line| line.split_whitespace().nth(1));
-                self.ids.extend(id.map(str::to_owned));
             } else if name == "segments" {
                 let names = fs::read_to_string(&path).unwrap_or_default();
                 self.segments
@@ -677,17 +669,8 @@ fn a_build_command_ends_with_its_search() {
 /// Faults that a seed chooses.
 #[test]
 fn nothing_is_left_after_faults_at_random() {
-    let number = |name: &str| {
-        std::env::var(name)
-            .ok()
-            .and_then(|value| value.parse::<u64>().ok())
-    };
-    let Some(count) = number("PLIMSOLL_FAULTS") else {
-        return;
-    };
-    let seed = number("PLIMSOLL_FAULTS_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    println!("PLIMSOLL_FAULTS={count} PLIMSOLL_FAULTS_SEED={seed}");
-    let mut draw = Draw::new(seed, &["faults"]);
+    // The short form has faults of its own: see above.
+    let (count, mut draw) = drawn::faults("faults", 0);
     let mut pick = |count: usize| draw.below(count as u64) as usize;
     for _ in 0..count {
         let wanted = [POSTGRES, MARIADB][pick(2)];

@@ -7,6 +7,7 @@ mod campaign;
 mod confirm;
 mod cut_off;
 mod db_bench;
+mod drawn;
 mod external;
 mod faults;
 mod first_minutes;

@@ -10,10 +10,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use plimsoll_audit::{Facts, audit, audit_equal};
+use plimsoll_audit::{Facts, audit_equal};
 use plimsoll_core::seed::Draw;
 use plimsoll_testkit::skip;
 
+use crate::drawn;
 use crate::support::{Place, text, wait, wait_until};
 
 /// Both steps load and verify; the trial runs under `./wrapper`.
@@ -25,7 +26,7 @@ const PLAN: &str = "name = \"tiny\"\nworkload = \"insert-benchmark\"\nbuilds = [
 /// So many faults in the short form.
 const FEW: u64 = 14;
 /// The program's loader opens its libraries first: what fails there is not ours.
-const FIRST_OF_ORCHESTRATOR: u64 = 12;
+const FIRST_OPENED: u64 = 12;
 const MOST: u64 = 90;
 
 /// What happens to a call.
@@ -79,13 +80,12 @@ impl Fault {
         let mut pick = |count: usize| draw.below(count as u64) as usize;
         let of_trial = pick(2) == 1;
         let (call, what) = (CALLS[pick(CALLS.len())], FAULTS[pick(FAULTS.len())]);
-        let first = if of_trial { 1 } else { FIRST_OF_ORCHESTRATOR };
         // There are hundreds of writes, and few of the others.
         let most = match call {
             "openat" | "write" | "pwrite64" | "fcntl" => MOST,
             _ => 12,
         };
-        let first = if call == "openat" { first.max(12) } else { 1 };
+        let first = if call == "openat" { FIRST_OPENED } else { 1 };
         Self {
             of_trial,
             call,
@@ -94,15 +94,18 @@ impl Fault {
         }
     }
 
-    /// strace with its options, up to the command.
+    /// strace with its options, up to the command. The orchestrator's trial has calls of its own,
+    /// which are not counted.
     fn strace(&self) -> Vec<String> {
         let Self {
-            call, what, nth, ..
+            of_trial,
+            call,
+            what,
+            nth,
         } = self;
         [
             "strace",
-            "-f",
-            "-qqq",
+            if *of_trial { "-fqqq" } else { "-qqq" },
             "-o",
             "/dev/null",
             "-e",
@@ -149,8 +152,7 @@ fn run_with(place: &Place, fault: Fault) -> (Option<i32>, String) {
     } else {
         let strace = fault.strace();
         let mut command = Command::new(&strace[0]);
-        // Its trial has calls of its own, which are not counted.
-        command.args(strace[1..].iter().filter(|word| *word != "-f"));
+        command.args(&strace[1..]);
         command.arg(env!("CARGO_BIN_EXE_plimsoll"));
         command
     };
@@ -174,9 +176,7 @@ fn assert_sound(place: &Place, facts: &Facts, fault: Fault) {
     wait_until("nothing of it to run", || {
         plimsoll_audit::processes_of(&data).is_empty()
     });
-    let audit = audit(&place.path("plimsoll-runs"), &data, facts);
-    let findings: Vec<String> = audit.findings.iter().map(ToString::to_string).collect();
-    assert!(findings.is_empty(), "{fault}: {findings:#?}");
+    drawn::assert_sound(&place.path("plimsoll-runs"), &data, facts, &fault);
 }
 
 fn inject(fault: Fault, reference: &Place) {
@@ -221,18 +221,10 @@ fn a_call_that_fails_costs_a_result_and_never_truth() {
     if !can_trace.is_ok_and(|status| status.success()) {
         return skip(test, "no strace, or no right to trace");
     }
-    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
-    let count = number("PLIMSOLL_FAULTS").unwrap_or(FEW);
-    // The short form is the same in every run: what it finds is a bug, and not luck.
-    let seed = number("PLIMSOLL_FAULTS_SEED").unwrap_or(match count {
-        FEW => 1,
-        _ => u64::from(std::process::id()),
-    });
-    println!("PLIMSOLL_FAULTS={count} PLIMSOLL_FAULTS_SEED={seed}");
+    let (count, mut draw) = drawn::faults("syscalls", FEW);
     let reference = place();
     let output = reference.run(&["run", "plan.toml", "--seed", "3"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let mut draw = Draw::new(seed, &["syscalls"]);
     for _ in 0..count {
         inject(Fault::draw(&mut draw), &reference);
     }
