@@ -176,6 +176,13 @@ pub trait Server: Send + Sync {
         Ok(())
     }
 
+    /// Ends maintenance that the engine begins by the clock and not because of a statement, for as
+    /// long as the server runs, and returns when none of it is under way. The name of what is held;
+    /// none if the engine has none.
+    fn hold_maintenance(&self) -> Result<Option<&'static str>, EngineError> {
+        Ok(None)
+    }
+
     /// Whether the server still runs. Cheap: called ten times a second.
     fn health(&self) -> Health {
         Health::Running

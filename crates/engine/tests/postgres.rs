@@ -4,6 +4,7 @@ mod postgres_support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use plimsoll_engine::postgres::Postgres;
 use plimsoll_engine::process::{IDENTITY_FILE, ProcessIdentity};
@@ -482,6 +483,48 @@ fn a_custom_parameter_reaches_statements_and_is_told() {
     }
 }
 
+/// A vacuum between two turns would run in the next turns of its server alone.
+#[test]
+fn held_autovacuum_leaves_dead_rows_alone() {
+    for major in MAJORS {
+        let Some(build) = build("postgres::held_autovacuum_leaves_dead_rows_alone", major) else {
+            continue;
+        };
+        let eager = [
+            ("autovacuum", "on"),
+            ("autovacuum_naptime", "1s"),
+            ("autovacuum_vacuum_threshold", "1"),
+            ("autovacuum_vacuum_scale_factor", "0"),
+        ];
+        let (_folders, server) = quick(&build, &eager);
+        let mut session = server.connect().unwrap();
+        session.define("create table t (id int)").unwrap();
+        // A session tells what it did with a later statement, and no oftener than once a second.
+        let mut vacuums_behind_dead_rows = || {
+            session
+                .define("insert into t select generate_series(1, 1000)")
+                .unwrap();
+            session.define("delete from t").unwrap();
+            let count = "select autovacuum_count from pg_stat_user_tables where relname = 't'";
+            session.query_integer(count).unwrap().unwrap_or(0)
+        };
+        wait_until("an autovacuum", || vacuums_behind_dead_rows() > 0);
+        assert_eq!(server.hold_maintenance().unwrap(), Some("autovacuum"));
+        assert_eq!(
+            server.effective_settings().unwrap()["autovacuum"],
+            "off",
+            "{major}"
+        );
+        let before = vacuums_behind_dead_rows();
+        let until = Instant::now() + Duration::from_secs(4);
+        while Instant::now() < until {
+            assert_eq!(vacuums_behind_dead_rows(), before, "{major}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        server.stop(DEADLINE).unwrap();
+    }
+}
+
 #[test]
 fn a_parameter_of_a_module_that_is_not_loaded_or_lacks_it_is_no_custom_one() {
     for major in MAJORS {
@@ -924,7 +967,7 @@ fn a_server_that_does_not_end_in_time_is_made_to() {
     };
     let (folders, server) = quick(&build, &[]);
     let pid = pid(&*server);
-    let message = server.stop(std::time::Duration::ZERO).unwrap_err().message;
+    let message = server.stop(Duration::ZERO).unwrap_err().message;
     assert!(
         message.contains("it had not ended within 0ns, it was made to end without a checkpoint"),
         "{message}"

@@ -85,6 +85,7 @@ fn first_trial() -> Vec<Event> {
             embedded: true,
             effective_settings: [("journal_mode".to_owned(), "wal".to_owned())].into(),
             session: None,
+            held: None,
             seconds: 0.002,
         }),
         Event::StepStart(StepStart {

@@ -1,15 +1,19 @@
 //! Under what conditions a campaign's ratios hold.
 
+use std::collections::BTreeSet;
+
 use plimsoll_core::plan::Step;
 use plimsoll_stats::{as_percent, mean};
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{Confirm, Design, Placement};
+use plimsoll_store::{CampaignRecord, Confirm, Design, Placement};
 
 use super::finding::OfStart;
+use crate::runs::attempts::server_ready;
 
 /// `by slices: 1 client; clients on CPU 0, servers on CPU 1; 5 candidates take turns of 20 ms, of
-/// 50 ms in steps that write`; empty for a survey.
-pub(super) fn conditions(header: &CampaignHeader) -> String {
+/// 50 ms in steps that write; autovacuum is held meanwhile`; empty for a survey.
+pub(super) fn conditions(campaign: &CampaignRecord) -> String {
+    let header = &campaign.header;
     let Some(confirm) = &header.confirm else {
         return String::new();
     };
@@ -23,6 +27,12 @@ pub(super) fn conditions(header: &CampaignHeader) -> String {
     if confirm.design == Design::Slices {
         parts.push(turns(header, confirm));
     }
+    let held: BTreeSet<&str> = campaign
+        .trials
+        .iter()
+        .filter_map(|trial| server_ready(trial)?.held.as_deref())
+        .collect();
+    parts.extend(held.iter().map(|name| format!("{name} is held meanwhile")));
     parts.join("; ")
 }
 

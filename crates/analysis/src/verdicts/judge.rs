@@ -113,7 +113,7 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
         control_cells: (0..experiment.cells.len())
             .filter(|cell| experiment.cells[*cell].is_control())
             .collect(),
-        conditions: conditions(header),
+        conditions: conditions(first.campaign),
         taken: taken(experiment.cells),
     }
 }

@@ -164,6 +164,7 @@ impl Campaign {
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
             session: Some(session(settings)),
+            held: None,
             seconds: 0.01,
         };
         events.append(&Event::ServerReady(ready)).unwrap();

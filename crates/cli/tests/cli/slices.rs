@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::plan::{in_turns, results};
 use plimsoll_core::readings::HostReading;
 use plimsoll_host::{Activity, InFlight, MachineClocks, Proc, tree_pids};
+use plimsoll_store::event::Event;
 use plimsoll_store::{CampaignRecord, Store};
 use plimsoll_testkit::{CachedBuild, cached_build, write_script};
 use rustix::process::{Pid, Signal, kill_process};
@@ -253,11 +254,27 @@ fn what_a_writing_step_left_is_done_before_the_next_first_turn() {
     let cache = build.cache.to_str().unwrap();
     let run = place.run(&["run", "plan.toml", "--seed", "3", "--cache", cache]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
-    confirmed(
+    let campaign = confirmed(
         &place,
         &[
             "--all", "--slices", "20ms", "--time", "2s", "--starts", "1", "--cache", cache,
         ],
+    );
+    for trial in &campaign.trials {
+        let held = trial
+            .events
+            .iter()
+            .find_map(|stamped| match &stamped.event {
+                Event::ServerReady(ready) => Some(ready.held.as_deref()),
+                _ => None,
+            });
+        assert_eq!(held, Some(Some("autovacuum")));
+    }
+    let shown = place.run(&["show"]);
+    assert!(
+        text(&shown.stdout).contains("autovacuum is held meanwhile"),
+        "{}",
+        text(&shown.stdout)
     );
     assert_eq!(
         fs::read_to_string(place.path("done"))

@@ -10,6 +10,7 @@ mod facts;
 mod failure;
 mod forms;
 mod link;
+mod maintenance;
 mod options;
 mod placeholder;
 mod readback;

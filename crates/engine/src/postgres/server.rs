@@ -13,7 +13,7 @@ use super::options::{Config, Major};
 use super::start::account::Account;
 use super::start::init::{Cluster, text};
 use super::start::process::Postmaster;
-use super::{failure, readback, session, state};
+use super::{failure, maintenance, readback, session, state};
 use crate::external::MARKER;
 use crate::external::SESSION_CLIENT;
 use crate::process::{Program, ServerProcess, free_loopback_port};
@@ -246,6 +246,10 @@ impl Server for PostgresServer {
             .link
             .ask("read the statistics views", ASK_LIMIT, question)?;
         state::write(dir, &files)
+    }
+
+    fn hold_maintenance(&self) -> Result<Option<&'static str>, EngineError> {
+        maintenance::hold(&self.link).map(Some)
     }
 
     fn health(&self) -> Health {

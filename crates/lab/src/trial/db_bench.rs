@@ -120,6 +120,7 @@ fn prepare(trial: &mut Trial<'_>) -> Result<Driver, EarlyEnd> {
         embedded: true,
         effective_settings: settings,
         session: None,
+        held: None,
         seconds: started.elapsed().as_secs_f64(),
     }))?;
     Ok(Driver { program, logs })

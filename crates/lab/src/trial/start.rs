@@ -96,6 +96,12 @@ impl Trial<'_> {
         }
         let _answers = self.limit_of_answers();
         let settings = server.effective_settings()?;
+        // The clock goes on while a server is stopped for the turns of others.
+        let held = if self.order.has_turns {
+            server.hold_maintenance()?.map(str::to_owned)
+        } else {
+            None
+        };
         let build = engine.build();
         self.events.append(&Event::ServerReady(ServerReady {
             version: build.version,
@@ -103,6 +109,7 @@ impl Trial<'_> {
             embedded: engine.is_embedded(),
             effective_settings: settings.clone(),
             session: session::facts(&server, &self.order.cell.workload)?,
+            held,
             seconds: started.elapsed().as_secs_f64(),
         }))?;
         Ok(StartedServer {

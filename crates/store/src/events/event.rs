@@ -79,6 +79,10 @@ pub struct ServerReady {
     /// earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<BTreeMap<String, String>>,
+    /// Maintenance that the engine would begin by the clock, and that is held while it takes turns
+    /// with others: `autovacuum`. None by blocks, and in trials of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
     /// From the start to readiness.
     pub seconds: f64,
 }

@@ -38,6 +38,7 @@ pub(crate) fn one_of_each() -> Vec<Event> {
             embedded: true,
             effective_settings: BTreeMap::from([("synchronous".into(), "2".into())]),
             session: None,
+            held: None,
             seconds: 0.1,
         }),
         Event::StepStart(StepStart {
@@ -284,15 +285,22 @@ fn trial_start() -> impl Strategy<Value = Event> {
 fn server_ready() -> impl Strategy<Value = Event> {
     let settings = btree_map(text(), text(), 0..3);
     let session = option::of(btree_map(text(), text(), 0..3));
-    let more = (any::<bool>(), settings, session, number());
+    let more = (
+        any::<bool>(),
+        settings,
+        session,
+        option::of(text()),
+        number(),
+    );
     (text(), vec(text(), 0..3), more).prop_map(
-        |(version, build_options, (embedded, effective_settings, session, seconds))| {
+        |(version, build_options, (embedded, effective_settings, session, held, seconds))| {
             Event::ServerReady(ServerReady {
                 version,
                 build_options,
                 embedded,
                 effective_settings,
                 session,
+                held,
                 seconds,
             })
         },
