@@ -659,3 +659,32 @@ fn cpu_of_the_machine_does_not_spoil_a_gate() {
         "throughput is the same"
     );
 }
+
+/// Half of the rounds have turns of twice the length, in which these cells are slower than in
+/// others. One of them is slow in all.
+#[test]
+fn a_loss_that_depends_on_turns_fails_if_it_is_too_large_in_each_of_them() {
+    let slower_in_long_turns = |_: u32, label: &str, turns: &mut Vec<plimsoll_store::Turn>| {
+        for turn in turns {
+            let is_long = turn.round > 30;
+            turn.planned_ns = Some(if is_long { 40_000_000 } else { 20_000_000 });
+            if is_long {
+                turn.active_ns *= 2;
+                turn.operations *= 2;
+                if [SLOW, SAME].contains(&label) {
+                    turn.operations = turn.operations * 3 / 4;
+                }
+            }
+        }
+    };
+    let record = slices(6, 60, &slower_in_long_turns).load();
+    for (label, wanted) in [
+        (SLOW, GateAnswer::Regression),
+        (SAME, GateAnswer::Inconclusive),
+    ] {
+        for row in &of(&record, label, 0.05).rows {
+            assert_eq!(row.answer, wanted, "{label}: {row:?}");
+            assert!(row.reason.contains("in turns of 40 ms"), "{}", row.reason);
+        }
+    }
+}

@@ -58,6 +58,7 @@ pub(crate) fn mark_dependent(all: &mut [Finding], asked: &[OfForms<'_, '_>]) {
             let error = interval.map_or(0.0, |interval| interval.half_width());
             if (moved.of_form - moved.plain).abs() > error.max(LEAST) {
                 finding.call = Call::DependsOnTurns;
+                finding.forms = Some((moved.plain, moved.of_form));
                 finding.reason = moved.words(&of.meetings.shapes());
             }
         }

@@ -277,6 +277,7 @@ impl<'a> Judge<'a> {
             by_start,
             placements,
             modes: modes(pairs),
+            forms: None,
             turns: String::new(),
             why: String::new(),
         };

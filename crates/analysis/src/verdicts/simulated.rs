@@ -251,6 +251,7 @@ fn finding(test: usize, cell: usize, estimate: Estimate, look_level: f64) -> Fin
         by_start: Vec::new(),
         placements: String::new(),
         modes: None,
+        forms: None,
         turns: String::new(),
         why: String::new(),
     }

@@ -27,8 +27,21 @@ fn decidable<'v>(asked: &Asked<'v>) -> Option<(&'v Finding, Estimate)> {
         Basis::Blocks => true,
         Basis::Slices => estimate.starts >= FEWEST_STARTS,
     };
-    let is_judged = matches!(finding.call, Call::Verdict(_)) && estimate.at_look.is_some();
+    let is_judged = match finding.call {
+        Call::Verdict(_) => true,
+        Call::DependsOnTurns => loses_in_both_forms(asked, finding),
+        _ => false,
+    } && estimate.at_look.is_some();
     (has_repeats && is_judged && finding.look_level > 0.0).then_some((finding, estimate))
+}
+
+/// Whether a throughput that depends on turns loses more than the threshold whichever turns it has:
+/// how large the loss is depends on them, and that it is too large does not.
+fn loses_in_both_forms(asked: &Asked<'_>, finding: &Finding) -> bool {
+    let limit = asked.metric.limit(asked.threshold);
+    let is_lost = |ratio: f64| sign(finding) * ratio < limit;
+    let both = |(plain, of_form)| is_lost(plain) && is_lost(of_form);
+    finding.forms.is_some_and(both)
 }
 
 /// The one-sided p of "the loss is no larger than the threshold": small when it is shown to be
@@ -80,12 +93,15 @@ pub(super) fn row(
         (Some(finding), _) if finding.call == Call::Invalid => {
             (Answer::Invalid, finding.reason.clone())
         }
-        (Some(finding), _) if finding.call == Call::DependsOnTurns => {
-            (Answer::Inconclusive, finding.reason.clone())
-        }
         (Some(finding), None) => (Answer::Inconclusive, finding.reason.clone()),
-        (Some(_), Some((finding, _))) if p <= finding.look_level => {
-            (Answer::Regression, String::new())
+        (Some(_), Some((finding, _))) if p <= finding.look_level => (
+            Answer::Regression,
+            finding
+                .forms
+                .map_or(String::new(), |_| finding.reason.clone()),
+        ),
+        (Some(finding), Some(_)) if finding.forms.is_some() => {
+            (Answer::Inconclusive, finding.reason.clone())
         }
         (Some(_), Some((finding, estimate))) => match is_above(asked, finding, estimate) {
             true => (Answer::Pass, String::new()),
