@@ -215,7 +215,7 @@ impl StoreError {
 fn is_of_the_disk(error: &io::Error) -> bool {
     let of_disk = |of: &Errno| error.raw_os_error() == Some(of.raw_os_error());
     let damaged = [Errno::IO, Errno::BADMSG, Errno::UCLEAN];
-    let another = [Errno::LOOP, Errno::NXIO, Errno::NOTDIR];
+    let another = [Errno::LOOP, Errno::NAMETOOLONG, Errno::NXIO, Errno::NOTDIR];
     error.kind() == ErrorKind::Other || damaged.iter().chain(&another).any(of_disk)
 }
 

@@ -78,6 +78,10 @@ impl TrialRecord {
             let line = events.len() + 1;
             return Err(StoreError::corrupt(&dir.join(EVENTS_FILE), line, reason));
         }
+        if was_longer(dir, ENVIRONMENT_FILE) {
+            let reason = "it was longer, or was there, when its trial ended".to_owned();
+            return Err(StoreError::corrupt(&dir.join(ENVIRONMENT_FILE), 0, reason));
+        }
         let environment = read_environment(&dir.join(ENVIRONMENT_FILE))?;
         let trial = Self {
             number,

@@ -557,3 +557,53 @@ fn a_background_writer_that_writes_in_no_time_is_refused() {
     let error = CampaignDir::open(&made.path).unwrap_err();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
 }
+
+/// As a link that leads to itself, or below a file: something else is where a file was.
+#[test]
+fn a_link_to_a_name_that_is_too_long_costs_one_attempt() {
+    let folder = tempfile::tempdir().unwrap();
+    let campaign = Store::new(folder.path())
+        .create(&header("20260101T000000Z-a"))
+        .unwrap();
+    for (number, label) in [(1, "sqlite.wal_full"), (2, "sqlite.wal_off")] {
+        let dir = campaign.trial_dir(number, label, 1);
+        let mut events = EventWriter::create(dir.join("events.jsonl")).unwrap();
+        events.append(&trial_start(number, 1)).unwrap();
+        events.append(&trial_done()).unwrap();
+    }
+    let path = campaign
+        .trial_dir(1, "sqlite.wal_full", 1)
+        .join("events.jsonl");
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("x".repeat(300), &path).unwrap();
+    let loaded = campaign
+        .load()
+        .unwrap_or_else(|error| panic!("the whole campaign: {error}"));
+    assert!(loaded.trials[0].damage.is_some() && loaded.trials[1].is_complete());
+}
+
+/// docs/reliability.md: "`events.jsonl` or `env.json` of a trial is damaged, or shorter than its
+/// seal says | that attempt: it is `damaged`".
+#[test]
+fn a_sealed_trial_that_lost_its_environment_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let campaign = Store::new(folder.path())
+        .create(&header("20260101T000000Z-a"))
+        .unwrap();
+    let dir = campaign.trial_dir(1, "sqlite.wal_full", 1);
+    let mut events = EventWriter::create(dir.join("events.jsonl")).unwrap();
+    events.append(&trial_start(1, 1)).unwrap();
+    events.append(&trial_done()).unwrap();
+    let env = dir.join("env.json");
+    write_json_atomically(&env, &serde_json::json!({"cpus_online": {"known": "4"}})).unwrap();
+    plimsoll_store::seal(&dir).unwrap();
+    fs::remove_file(&env).unwrap();
+    let loaded = campaign.load().unwrap();
+    let trial = &loaded.trials[0];
+    assert!(
+        trial.damage.is_some(),
+        "complete: {}, environment: {:?}",
+        trial.is_complete(),
+        trial.environment
+    );
+}

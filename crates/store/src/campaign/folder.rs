@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::StoreError;
 use crate::campaign::format_1;
 use crate::campaign::header::{CampaignHeader, CellHeader, FORMAT};
-use crate::campaign::imported::{Imported, read_imported};
+use crate::campaign::imported::{IMPORTED_FILE, Imported, read_imported};
 use crate::error::RESTORE_HEADER;
 use crate::files::durable::{read_file, write_in_folder, write_json_atomically};
 use crate::files::lock::{CampaignLock, is_held};
@@ -315,6 +315,10 @@ fn read_header(path: &Path) -> Result<CampaignHeader, StoreError> {
     } else {
         serde_json::from_slice(&text).map_err(damaged)?
     };
+    let is_imported = || path.with_file_name(IMPORTED_FILE).exists();
+    if header.plan.cells.is_empty() && !is_imported() {
+        return Err(corrupt(1, "its plan has no cell".to_owned()));
+    }
     if !header.is_consistent() {
         let reason = "its schedule, base or list of cells names a cell that is not in its plan";
         return Err(corrupt(1, reason.to_owned()));
