@@ -27,13 +27,25 @@ pub fn shared_memory_id(pid_file: &str) -> Option<u64> {
 }
 
 /// Its key: the first number there.
-fn shared_memory_key(pid_file: &str) -> Option<u64> {
-    number_of_line_7(pid_file, 0)
+fn shared_memory_key(pid_file: &str) -> Option<i32> {
+    key(word_of_line_7(pid_file, 0)?)
 }
 
 fn number_of_line_7(pid_file: &str, at: usize) -> Option<u64> {
+    word_of_line_7(pid_file, at)?.parse().ok()
+}
+
+fn word_of_line_7(pid_file: &str, at: usize) -> Option<&str> {
     let line = pid_file.lines().nth(6)?;
-    line.split_ascii_whitespace().nth(at)?.parse().ok()
+    line.split_ascii_whitespace().nth(at)
+}
+
+/// A key is an `int`. The kernel's table has it with its sign; PostgreSQL writes a negative one as
+/// an unsigned number of 64 bits.
+fn key(text: &str) -> Option<i32> {
+    let signed = || text.parse::<i64>().ok();
+    let unsigned = || text.parse::<u64>().ok().map(u64::cast_signed);
+    signed().or_else(unsigned).map(|key| key as i32)
 }
 
 /// How many processes are attached to a shared memory; `None` when it is gone or the kernel does
@@ -138,17 +150,17 @@ fn release_of(data_dir: &Path) {
 
 /// Whether a segment of System V is the owner's, as small as PostgreSQL's, and nobody is attached.
 /// The key tells whether it is still the one that was written down: numbers begin again with a boot.
-fn is_abandoned(id: u64, key: u64, owner: u32) -> bool {
+fn is_abandoned(id: u64, key: i32, owner: u32) -> bool {
     let table = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     is_abandoned_in(&table, id, key, owner)
 }
 
 /// Columns: `key` is the first, `size` the fourth, `nattch` the seventh, `uid` the eighth.
-fn is_abandoned_in(table: &str, id: u64, key: u64, owner: u32) -> bool {
+fn is_abandoned_in(table: &str, id: u64, wanted: i32, owner: u32) -> bool {
     const LARGEST: u64 = 64;
     let number = |row: &[&str], at: usize| row.get(at)?.parse::<u64>().ok();
     row_of(table, id).is_some_and(|row| {
-        number(&row, 0) == Some(key)
+        row.first().and_then(|text| key(text)) == Some(wanted)
             && number(&row, 3).is_some_and(|size| size <= LARGEST)
             && number(&row, 6) == Some(0)
             && number(&row, 7) == Some(u64::from(owner))
@@ -205,5 +217,38 @@ mod tests {
                     7f06-7f07 rw-s 00000000 00:19 14   /dev/shm/other\n\
                     7f08-7f09 r-xp 00000000 00:19 15   /usr/lib/libc.so\n";
         assert_eq!(segments_in(maps), ["PostgreSQL.2711872394"]);
+    }
+
+    /// PostgreSQL takes the inode of the data directory as the key, an `int`, and writes it as an
+    /// `unsigned long`; the kernel's table has it with its sign. Of every second inode of a large
+    /// filesystem bit 31 is set.
+    #[test]
+    fn a_segment_whose_key_is_negative_is_released_too() {
+        let key = 0x8123_4567_u32 as i32;
+        // What `sprintf("%9lu %9lu", (unsigned long) memKey, (unsigned long) shmid)` writes.
+        let as_written = |id: u64| {
+            let key = i64::from(key) as u64;
+            format!("17999\n/d/pgdata\n1795257600\n5432\n/d\n\n{key:9} {id:9}\nready\n")
+        };
+        let made = child_command("perl")
+            .args([
+                "-e",
+                &format!("print shmget({key}, 56, 0600|01000) // die $!"),
+            ])
+            .output()
+            .unwrap();
+        let id: u64 = String::from_utf8(made.stdout).unwrap().parse().unwrap();
+        let table = || fs::read_to_string("/proc/sysvipc/shm").unwrap();
+        let before = row_of(&table(), id).unwrap().join(" ");
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("pgdata");
+        fs::create_dir(&data).unwrap();
+        fs::write(data.join(PID_FILE), as_written(id)).unwrap();
+        release_shared_memory(dir.path());
+        let is_left = row_of(&table(), id).is_some();
+        let _ = child_command("ipcrm")
+            .args(["-m", &id.to_string()])
+            .output();
+        assert!(!is_left, "still there: {before}\n{}", as_written(id));
     }
 }

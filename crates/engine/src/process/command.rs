@@ -33,6 +33,8 @@ pub fn child_command(program: impl AsRef<OsStr>) -> Command {
 }
 
 const POLL: Duration = Duration::from_millis(5);
+/// What a program said before it ended is read by then.
+const LAST_WORDS_LIMIT: Duration = Duration::from_secs(1);
 
 /// What a command prints and how it ends. One that has not ended within the limit is killed, and is
 /// an error. What it leaves behind with its output open is not waited for beyond the limit.
@@ -57,11 +59,18 @@ pub fn output_within(command: &mut Command, limit: Duration) -> io::Result<Outpu
             }
         }
     };
+    let deadline = last_words(deadline, Instant::now());
     Ok(Output {
         status,
         stdout: output.until(deadline),
         stderr: errors.until(deadline),
     })
+}
+
+/// Until when what a program said is read that has ended: all of it, however busy the machine is.
+/// Behind that only children of its own may still hold the pipes.
+fn last_words(deadline: Instant, ended: Instant) -> Instant {
+    deadline.max(ended + LAST_WORDS_LIMIT)
 }
 
 /// What comes out of a pipe, read beside waiting: a full one would keep the program from ending.
@@ -77,7 +86,12 @@ impl Reading {
         let reader = thread::spawn(move || {
             let mut chunk = [0; 8192];
             let Some(mut pipe) = pipe else { return };
-            while let Ok(count @ 1..) = pipe.read(&mut chunk) {
+            loop {
+                let count = match pipe.read(&mut chunk) {
+                    Ok(count @ 1..) => count,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Ok(0) | Err(_) => return,
+                };
                 let mut bytes = read.lock().unwrap_or_else(PoisonError::into_inner);
                 bytes.extend_from_slice(&chunk[..count]);
             }
@@ -137,5 +151,40 @@ mod tests {
         keep_from_children("CARGO_PKG_DESCRIPTION");
         keep_from_children("CARGO_PKG_DESCRIPTION");
         assert_eq!(told(), "");
+    }
+
+    /// `read_to_end`, which was here before, goes on after a signal.
+    #[test]
+    fn a_read_that_a_signal_interrupts_loses_nothing() {
+        struct Interrupted<'a>(bool, &'a [u8]);
+        impl Read for Interrupted<'_> {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                match std::mem::replace(&mut self.0, true) {
+                    false => Err(io::ErrorKind::Interrupted.into()),
+                    true => self.1.read(into),
+                }
+            }
+        }
+        let reading = Reading::of(Some(Interrupted(false, b"PostgreSQL 18.6\n")));
+        let bytes = reading.until(Instant::now() + Duration::from_secs(5));
+        assert_eq!(String::from_utf8(bytes).unwrap(), "PostgreSQL 18.6\n");
+    }
+
+    /// The reader comes late, as on a machine that is busy: what the program said is in the pipe.
+    #[test]
+    fn what_was_said_before_the_limit_is_read_behind_it() {
+        struct Late<'a>(bool, &'a [u8]);
+        impl Read for Late<'_> {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                if !std::mem::replace(&mut self.0, true) {
+                    thread::sleep(Duration::from_millis(100));
+                }
+                self.1.read(into)
+            }
+        }
+        let ended = Instant::now();
+        let reading = Reading::of(Some(Late(false, b"PostgreSQL 18.6\n")));
+        let bytes = reading.until(last_words(ended, Instant::now()));
+        assert_eq!(String::from_utf8(bytes).unwrap(), "PostgreSQL 18.6\n");
     }
 }
