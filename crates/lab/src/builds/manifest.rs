@@ -18,7 +18,8 @@ const SEPARATOR: &str = " *";
 /// Writes the sums of all files in `root`, and returns that of the file with them.
 pub(crate) fn write(root: &Path) -> Result<String, BuildError> {
     let mut files = Vec::new();
-    list(root, Path::new(""), &mut files)?;
+    let real = root.canonicalize().map_err(BuildError::io("read", root))?;
+    list(&real, Path::new(""), &mut files)?;
     files.sort();
     let mut text = String::new();
     for file in files.iter().filter(|file| !is_own(file)) {
@@ -61,8 +62,8 @@ fn is_own(file: &Path) -> bool {
         .any(|own| file == Path::new(own))
 }
 
-/// Files below a folder, by their paths below it, and links to files: a program loads libraries by
-/// those, so that what they lead to counts under their names.
+/// Files below a folder, by their paths below it, and links to files of the build: a program loads
+/// libraries by those, so that what they lead to counts under their names. `root` has no link in it.
 fn list(root: &Path, below: &Path, files: &mut Vec<PathBuf>) -> Result<(), BuildError> {
     let dir = root.join(below);
     for entry in fs::read_dir(&dir).map_err(BuildError::io("read", &dir))? {
@@ -71,11 +72,18 @@ fn list(root: &Path, below: &Path, files: &mut Vec<PathBuf>) -> Result<(), Build
         let path = below.join(entry.file_name());
         if kind.is_dir() {
             list(root, &path, files)?;
-        } else if root.join(&path).is_file() {
+        } else if is_file_inside(root, &root.join(&path)) {
             files.push(path);
         }
     }
     Ok(())
+}
+
+/// Whether a path leads to a file of the build. Debian packages have links to files of the machine,
+/// such as its loader: those are the machine's, and change with it.
+fn is_file_inside(root: &Path, path: &Path) -> bool {
+    let real = path.canonicalize();
+    real.is_ok_and(|real| real.starts_with(root) && real.is_file())
 }
 
 #[cfg(test)]
@@ -147,5 +155,23 @@ mod tests {
                 .unwrap()
                 .ends_with("files.sha256 is not what it was")
         );
+    }
+
+    /// Debian's libc6 has `lib64/ld-linux-x86-64.so.2 -> /lib/x86_64-linux-gnu/...`, which `dpkg -x`
+    /// unpacks as it is: it leads to this machine's own loader, and no server is started by it.
+    #[test]
+    fn what_the_machine_upgrades_outside_of_a_build_is_no_change_of_the_build() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, machine) = (dir.path().join("build"), dir.path().join("lib"));
+        fs::create_dir_all(root.join("lib64")).unwrap();
+        fs::create_dir(&machine).unwrap();
+        fs::write(root.join("mysqld"), "server").unwrap();
+        let loader = machine.join("ld-linux-x86-64.so.2");
+        fs::write(&loader, "glibc 2.36-9+deb12u13").unwrap();
+        symlink(&loader, root.join("lib64/ld-linux-x86-64.so.2")).unwrap();
+        let sum = write(&root).unwrap();
+        // apt-get upgrade, or the cache is moved to another machine.
+        fs::write(&loader, "glibc 2.36-9+deb12u14").unwrap();
+        assert_eq!(changed(&root, &sum).unwrap(), None);
     }
 }

@@ -55,15 +55,32 @@ fn check_links(root: &Path, dir: &Path) -> Result<(), BuildError> {
             check_links(root, &entry.path())?;
         } else if kind.is_symlink() {
             let target = fs::read_link(entry.path()).map_err(BuildError::io("read", dir))?;
-            let end = dir.join(&target);
-            let above = end.parent().and_then(|above| above.canonicalize().ok());
-            let real = end.canonicalize().ok().or(above);
-            if real.is_some_and(|real| !real.starts_with(root)) {
+            if !stays_inside(root, dir, &target) {
                 return Err(leaves(&target.display().to_string()));
             }
         }
     }
     Ok(())
+}
+
+/// Whether the way that a link in `dir` leads stays below the root at each step, as far as it is
+/// there, and by its names from there on. `root` and `dir` have no link in them.
+fn stays_inside(root: &Path, dir: &Path, target: &Path) -> bool {
+    let mut here = dir.to_owned();
+    target.components().all(|component| {
+        match component {
+            Component::Normal(name) => {
+                here.push(name);
+                here = here.canonicalize().unwrap_or(std::mem::take(&mut here));
+            }
+            Component::CurDir => {}
+            Component::ParentDir => {
+                here.pop();
+            }
+            Component::RootDir | Component::Prefix(_) => here = component.as_os_str().into(),
+        }
+        here.starts_with(root)
+    })
 }
 
 /// Unpacks whole Debian packages, but for those whose name matches `skip`. Returns name and version
@@ -358,6 +375,9 @@ impl<'a, 'w> EntryUnpacker<'a, 'w> {
         }
         let target = self.place(entry)?;
         let folder = target.parent().unwrap_or(self.root);
+        // Before something is made there, as far as it is there already.
+        let there = folder.ancestors().find(|above| above.exists());
+        self.check_folder(there.unwrap_or(self.root), entry)?;
         fs::create_dir_all(folder).map_err(BuildError::io("make", folder))?;
         self.check_folder(folder, entry)?;
         self.count += 1;
@@ -702,5 +722,43 @@ mod tests {
             let error = outcome.unwrap_err().to_string();
             assert!(error.contains(wanted), "{error}");
         }
+    }
+
+    /// The folder of an entry is made before it is known whether a link leads out on the way to it.
+    #[test]
+    fn no_folder_is_made_outside() {
+        let archive = gz(&tar(&[
+            Link("a/b/up", ".."),
+            Link("t", "a/b/up/../.."),
+            F("t/evil/deep/x", b"x"),
+        ]));
+        let (dir, outcome) = run("a.tgz", &archive, &[rule("")]);
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("would leave the build's folder"), "{error}");
+        let made = dir.path().join("evil/deep");
+        assert!(
+            !made.exists(),
+            "made outside of the build: {}",
+            made.display()
+        );
+    }
+
+    /// A link whose folder is not there yet is not followed. When the build is in the cache, `..` is
+    /// the cache, and the link is somebody else's server.
+    #[test]
+    fn a_link_that_leads_out_later_is_refused() {
+        let archive = gz(&tar(&[
+            Link("a/b/up", ".."),
+            Link("bin/server", "../a/b/up/../../mysql@8.0.33/bin/mysqld"),
+        ]));
+        let (dir, outcome) = run("a.tgz", &archive, &[rule("")]);
+        let other = dir.path().join("mysql@8.0.33/bin");
+        fs::create_dir_all(&other).unwrap();
+        fs::write(other.join("mysqld"), "another build's").unwrap();
+        let through = fs::read_to_string(dir.path().join("build/bin/server"));
+        assert!(
+            outcome.is_err(),
+            "unpacked: {outcome:?}; it reads {through:?}"
+        );
     }
 }
