@@ -14,7 +14,7 @@ use plimsoll_store::{
 use crate::builds::BuildCache;
 use crate::campaign::take_builds_that_came;
 use crate::campaign_run::CampaignRun;
-use crate::confirm::{PlannedLooks, StopRule, Witness, run_profiles, run_starts};
+use crate::confirm::{PlannedLooks, StopRule, Witness, is_profiled, run_profiles, run_starts};
 use crate::error::LabError;
 use crate::leftovers::end_servers;
 use crate::observer::{CampaignEnd, Notice, Observer};
@@ -279,7 +279,11 @@ fn tell_what_is_left(campaign: &CampaignDir, done: &[TrialRecord], observer: &mu
     let header = &campaign.header;
     let left = not_complete(&header.schedule, done);
     if left.is_empty() {
-        let text = format!("campaign {} is complete: nothing is left to run", header.id);
+        let rest = match is_profiled(campaign) {
+            true => "nothing is left to run",
+            false => "its profiles are left",
+        };
+        let text = format!("campaign {} is complete: {rest}", header.id);
         observer.notice(Notice::Remark(&text));
     }
     for (scheduled, _) in left {
@@ -331,4 +335,82 @@ fn installed_build(builds: &BuildCache, build: &BuildHeader) -> Result<Installed
         )));
     }
     Ok(installed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use plimsoll_core::plan::Plan;
+    use plimsoll_store::Store;
+    use plimsoll_store::header::{CampaignHeader, FORMAT};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Heard(Vec<String>, AtomicUsize);
+
+    impl Observer for Heard {
+        fn notice(&mut self, notice: Notice<'_>) {
+            match notice {
+                Notice::Remark(text) | Notice::Warning(text) => self.0.push(text.to_owned()),
+                _ => {}
+            }
+        }
+
+        fn stop_requests(&self) -> &AtomicUsize {
+            &self.1
+        }
+    }
+
+    const PLAN: &str = "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"postgres@18\"]\n\
+                        configs = [\"cx10b\", \"cx10a\"]\n[sizes]\nrows = 1000\n\
+                        write_rows = 1000\nduration = \"2s\"\n";
+
+    /// `run --profile` was stopped while its profiles were taken: all trials are complete, and
+    /// `resume` takes the profiles.
+    #[test]
+    fn nothing_is_left_is_not_said_while_profiles_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = Plan::parse("t.toml", PLAN).unwrap();
+        let cells = plan.cells.iter().map(|cell| CellHeader {
+            label: cell.label.clone(),
+            version: "3".to_owned(),
+            origin: "inside".to_owned(),
+            build: None,
+            missing_build: None,
+            config_source: "shipped".to_owned(),
+            settings: BTreeMap::new(),
+        });
+        let confirm = serde_json::json!({
+            "of": null, "design": "blocks", "steps": ["l.i0"], "base": plan.cells[0].label,
+            "control": "x", "turn_ns_read": 1, "turn_ns_write": 1, "time_ns": 1, "placement": null,
+            "delta": 0.03, "alpha": 0.05, "profile_ns": 1_000_000_000,
+        });
+        let header = CampaignHeader {
+            format: FORMAT,
+            id: "20260101T000000Z-t".to_owned(),
+            created: "2026-01-01T00:00:00Z".to_owned(),
+            plimsoll_version: "0.1.0".to_owned(),
+            methodology_version: 1,
+            seed: 1,
+            plan_text: PLAN.to_owned(),
+            cells: cells.collect(),
+            // Stands for a schedule whose trials are all complete.
+            schedule: Vec::new(),
+            plan,
+            data_dir: "/nowhere".to_owned(),
+            confirm: Some(serde_json::from_value(confirm).unwrap()),
+        };
+        let campaign = Store::new(folder.path()).create(&header).unwrap();
+        let mut heard = Heard::default();
+        tell_what_is_left(&campaign, &[], &mut heard);
+        // `run_designed` calls `run_profiles` behind it, which takes three profiles of each cell.
+        assert!(!campaign.path.join(PROFILES_FOLDER).exists());
+        assert!(
+            !heard.0.concat().contains("nothing is left to run"),
+            "{:?}",
+            heard.0
+        );
+    }
 }

@@ -14,7 +14,7 @@ mod witness;
 pub(crate) use forecast::{CellSteps, forecast_confirm};
 pub use forecast::{ConfirmForecast, SlicesForecast};
 pub use gating::UntilGated;
-pub(crate) use profiles::run_profiles;
+pub(crate) use profiles::{is_profiled, run_profiles};
 pub use request::{
     ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice, as_survey,
     create_confirm,

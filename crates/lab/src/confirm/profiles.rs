@@ -9,7 +9,8 @@ use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::Event;
 use plimsoll_store::layout::EVENTS_FILE;
 use plimsoll_store::{
-    PROFILES_FOLDER, Stamped, create_new_folder, profile_folder, read_events, read_profiles,
+    CampaignDir, PROFILES_FOLDER, Stamped, create_new_folder, profile_folder, read_events,
+    read_profiles,
 };
 
 use crate::campaign_run::CampaignRun;
@@ -62,6 +63,21 @@ pub(crate) fn run_profiles(run: &mut CampaignRun<'_, '_>) -> Result<bool, LabErr
         }
     }
     Ok(false)
+}
+
+/// Whether no profile is left to be taken: none is requested, or each cell that can have them has
+/// one of each pass.
+pub(crate) fn is_profiled(campaign: &CampaignDir) -> bool {
+    let requested = campaign.header.confirm.as_ref();
+    let Some(confirm) = requested.filter(|confirm| confirm.profile_ns.is_some()) else {
+        return true;
+    };
+    let folder = campaign.path.join(PROFILES_FOLDER);
+    let mut cells = campaign.header.plan.cells.iter().enumerate();
+    cells.all(|(index, cell)| {
+        let cannot = cell.label == confirm.control || cell.build.engine.is_embedded();
+        cannot || (1..=PASSES).all(|pass| next_attempt(&folder, index, pass).is_none())
+    })
 }
 
 /// How one pass of one cell ended.

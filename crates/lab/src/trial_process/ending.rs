@@ -69,7 +69,16 @@ fn write_end(
         write_trial_failed(dir, &reason, is_stopped)?;
         return Ok(Err(reason));
     }
-    let events = read_events(&path)?.events;
+    let events = match read_events(&path) {
+        Ok(log) => log.events,
+        // It costs this trial, as it does whoever reads it later.
+        Err(error) => {
+            return match error.damage() {
+                Some(damage) => Ok(Err(format!("its events are damaged: {damage}"))),
+                None => Err(error.into()),
+            };
+        }
+    };
     match events.last().map(|stamped| &stamped.event) {
         Some(Event::TrialDone(_)) => return Ok(Ok(())),
         Some(Event::TrialFailed(failed)) => return Ok(Err(failed.reason.clone())),
@@ -216,5 +225,23 @@ mod tests {
         ] {
             assert_eq!(hung(status, log), wanted, "{status:?} {log}");
         }
+    }
+
+    /// docs/reliability.md: "`events.jsonl` of a trial is damaged | that attempt". One that is read
+    /// damaged when its trial ends costs the campaign's other trials.
+    #[test]
+    fn events_that_are_damaged_when_a_trial_ends_cost_that_trial() {
+        let campaign = tempfile::tempdir().unwrap();
+        let dir = campaign.path().join("trials/1-x-a1");
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join(EVENTS_FILE), "a sector of another file\n").unwrap();
+        let log = dir.join("trial.log");
+        let ended = conclude(&dir, ExitStatus::from_raw(9), &log, false, None);
+        let of_trial = LabError::costs_one_trial(ended);
+        assert!(
+            matches!(of_trial, Ok(Err(_))),
+            "the campaign ends: {}",
+            of_trial.unwrap_err()
+        );
     }
 }

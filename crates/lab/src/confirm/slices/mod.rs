@@ -63,11 +63,15 @@ fn run_with(
         let Some(attempt) = next_attempt(&trials, done) else {
             continue;
         };
+        // What was there and is damaged runs again, however much else there is.
         if number > 1
+            && !is_damaged(&trials, done)
             && let Some(watch) = &mut watch
-            && has_enough(run, confirm, watch, number - 1)
         {
-            return Ok(CampaignEnd::Decided { block: number - 1 });
+            let block = last_start(&header.schedule, done).max(number - 1);
+            if has_enough(run, confirm, watch, block) {
+                return Ok(CampaignEnd::Decided { block });
+            }
         }
         let cells: Vec<&Cell> = trials.iter().map(|trial| runner.cell(trial.cell)).collect();
         run.observer.notice(Notice::StartBegins {
@@ -149,6 +153,23 @@ fn spent(schedule: &[ScheduledTrial], done: &[TrialRecord]) -> Duration {
         *longest = longest.max(seconds.unwrap_or(0.0));
     }
     Duration::from_secs_f64(by_start.values().sum())
+}
+
+fn is_damaged(trials: &[&ScheduledTrial], done: &[TrialRecord]) -> bool {
+    let of_start = |record: &&TrialRecord| trials.iter().any(|of| of.number == record.number);
+    done.iter()
+        .filter(of_start)
+        .any(|record| record.damage.is_some())
+}
+
+/// The last start that a trial of was complete; 0 without one.
+fn last_start(schedule: &[ScheduledTrial], done: &[TrialRecord]) -> u32 {
+    let is_complete = |of: &&ScheduledTrial| {
+        done.iter()
+            .any(|record| record.number == of.number && record.is_complete())
+    };
+    let blocks = schedule.iter().filter(is_complete).map(|of| of.block);
+    blocks.max().unwrap_or(0)
 }
 
 /// The number of the next attempt at a start; none when it is complete.
