@@ -26,7 +26,9 @@ mod template;
 pub mod trial;
 mod trial_process;
 
-pub use campaign::{CampaignRequest, LoadedPlan, create_campaign, load_plan, plan_as_survey};
+pub use campaign::{
+    CampaignRequest, LoadedPlan, create_campaign, load_plan, parse_plan, plan_as_survey,
+};
 pub use confirm::{
     ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice,
     SlicesForecast, StopRule, UntilGated, as_survey, create_confirm, unusual_steps,

@@ -6,9 +6,9 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::name::BuildName;
-use plimsoll_core::plan::{Family, Plan};
+use plimsoll_core::plan::Family;
 use plimsoll_lab::builds::BuildCache;
-use plimsoll_lab::{LabError, load_plan};
+use plimsoll_lab::{LabError, load_plan, parse_plan};
 
 use crate::arguments::{Init, Places, PlanVerb};
 use crate::failure::{Failure, VerbResult};
@@ -59,7 +59,7 @@ pub fn init(places: &Places, arguments: &Init) -> VerbResult {
     let text = plan_text(&answers);
     let path = arguments.out.display().to_string();
     // An answer that is wrong leaves no file, and takes none away.
-    Plan::parse(&path, &text).map_err(LabError::from)?;
+    parse_plan(&path, &text).map_err(LabError::from)?;
     write(&arguments.out, &text, arguments.force)?;
     load_plan(Some(&path))?;
     anstream::println!("wrote {path}\n");
@@ -476,6 +476,8 @@ fn plan_name(names: &[String]) -> String {
 mod tests {
     use plimsoll_core::plan::Verdicts;
 
+    use plimsoll_core::plan::Plan;
+
     use super::*;
 
     fn answers(compared: Compared, workload: &str) -> Answers {
@@ -541,6 +543,48 @@ mod tests {
             ("/usr/local", "mine"),
         ] {
             assert_eq!(label(Path::new(dir)), expected);
+        }
+    }
+
+    /// `--workload NAME|FILE`: "A workload, or the file of your own".
+    #[test]
+    fn a_workload_of_ones_own_gets_a_plan() {
+        let dir = tempfile::tempdir().unwrap();
+        let shop = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../plans/workloads/shop.toml"
+        );
+        let file = dir.path().join("mine.toml");
+        fs::copy(shop, &file).unwrap();
+        let out = dir.path().join("plan.toml");
+        let text = plan_text(&answers(builds(&["sqlite"]), "mine.toml"));
+        fs::write(&out, &text).unwrap();
+        // The plan that is made is a good one: `run` and `plan check` take it.
+        load_plan(Some(&out.display().to_string())).unwrap();
+        fs::remove_file(&out).unwrap();
+        let places = Places {
+            store: dir.path().join("runs"),
+            data: Some(dir.path().join("data")),
+            cache: Some(dir.path().join("cache")),
+        };
+        let arguments = Init {
+            out: out.clone(),
+            builds: vec!["sqlite".parse().unwrap()],
+            basedir: Vec::new(),
+            server: Vec::new(),
+            workload: "mine.toml".to_owned(),
+            tests: Vec::new(),
+            clients: 2,
+            rows: "50K".to_owned(),
+            budget: "7m".to_owned(),
+            force: false,
+        };
+        if let Err(failure) = init(&places, &arguments) {
+            panic!(
+                "refused: {failure:?}; {} is there: {}",
+                out.display(),
+                out.exists()
+            );
         }
     }
 }

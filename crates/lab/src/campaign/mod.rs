@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plimsoll_core::METHODOLOGY_VERSION;
-use plimsoll_core::plan::Plan;
+use plimsoll_core::plan::{Plan, PlanError};
 use plimsoll_core::schedule::schedule;
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::{CampaignDir, Store, StoreError, utc_now};
@@ -35,6 +35,26 @@ pub struct LoadedPlan {
     pub dir: Option<PathBuf>,
 }
 
+/// The plan that a text is, as one in the file `name`: what it names is read from that file's folder.
+pub fn parse_plan(name: &str, text: &str) -> Result<Plan, PlanError> {
+    let dir = folder_of(Path::new(name));
+    let read = |file: &str| {
+        let path = dir.join(file);
+        std::fs::read_to_string(&path).map_err(|error| {
+            format!(
+                "{}: {error}; its path is relative to the plan",
+                path.display()
+            )
+        })
+    };
+    Plan::parse_with(name, text, &read)
+}
+
+fn folder_of(file: &Path) -> &Path {
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
+    dir.unwrap_or(Path::new("."))
+}
+
 /// Reads a plan: a file, or the name of a shipped one; without either the quick plan.
 pub fn load_plan(plan: Option<&str>) -> Result<LoadedPlan, LabError> {
     let name = plan.unwrap_or(DEFAULT_PLAN);
@@ -42,29 +62,13 @@ pub fn load_plan(plan: Option<&str>) -> Result<LoadedPlan, LabError> {
     if path.is_file() {
         let text = std::fs::read_to_string(path)
             .map_err(|error| LabError::Usage(format!("the plan {name} cannot be read: {error}")))?;
-        let dir = path.parent().map(|dir| {
-            if dir.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                dir
-            }
-        });
-        let read = |file: &str| {
-            let path = dir.unwrap_or(Path::new(".")).join(file);
-            std::fs::read_to_string(&path).map_err(|error| {
-                format!(
-                    "{}: {error}; its path is relative to the plan",
-                    path.display()
-                )
-            })
-        };
-        let plan = Plan::parse_with(name, &text, &read)?;
+        let plan = parse_plan(name, &text)?;
         keep_passwords_from_children(&plan);
         return Ok(LoadedPlan {
             plan,
             file: name.to_owned(),
             text,
-            dir: dir.map(Path::to_owned),
+            dir: Some(folder_of(path).to_owned()),
         });
     }
     let Some(text) = shipped_plan(name) else {
