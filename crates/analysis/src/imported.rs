@@ -139,6 +139,7 @@ fn title(imported: &[&Imported]) -> String {
 fn campaign_info(record: &CampaignRecord) -> CampaignInfo {
     CampaignInfo {
         state: "imported",
+        progress: "imported".to_owned(),
         blocks: 1,
         verify: "not known",
         ..campaigns::campaign_info(record)

@@ -17,7 +17,8 @@ use plimsoll_store::event::{Event, ServerCrashed, StepDone, StepFailed, StepStar
 static MEMORY: PeakAlloc = PeakAlloc;
 
 fn view(campaign: &Campaign) -> View {
-    analyse(&[campaign.load()], &Options::default()).unwrap()
+    let record = common::in_default_store(campaign.load());
+    analyse(&[record], &Options::default()).unwrap()
 }
 
 fn outcome<'a>(view: &'a View, cell: usize, step: &str) -> &'a Outcome {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_analysis::{GateMetric, StepThreshold};
 use plimsoll_core::name::BuildName;
+use plimsoll_store::DEFAULT_STORE;
 
 /// Finds performance regressions in database engines.
 ///
@@ -35,7 +36,7 @@ pub struct Places {
         global = true,
         value_name = "DIR",
         help_heading = "Folders",
-        default_value = "plimsoll-runs"
+        default_value = DEFAULT_STORE
     )]
     pub store: PathBuf,
     /// Folder for data directories; must be new, empty or made by Plimsoll

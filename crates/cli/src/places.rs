@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{default_cache_dir, default_data_dir};
-use plimsoll_store::Store;
+use plimsoll_store::{Store, shell_word};
 
 use crate::arguments::Places;
 use crate::failure::Failure;
@@ -24,5 +24,13 @@ impl Places {
 
     pub fn data_dir(&self) -> Result<PathBuf, Failure> {
         Ok(self.data.clone().map_or_else(default_data_dir, Ok)?)
+    }
+
+    /// The command that goes on with the campaign at `path`, a word of a shell: builds are looked for
+    /// where they were.
+    pub fn resume(&self, path: &str) -> String {
+        let cache = self.cache.as_deref().map(|dir| dir.to_string_lossy());
+        let cache = cache.map_or_else(String::new, |dir| format!(" --cache {}", shell_word(&dir)));
+        format!("plimsoll resume {path}{cache}")
     }
 }

@@ -81,9 +81,9 @@ fn add_campaign(text: &mut String, campaign: &CampaignInfo) {
     let about = match campaign.state {
         // Imported results have no seed.
         "imported" => format!("Campaign `{id}`, plan {plan}, imported."),
-        state => format!(
-            "Campaign `{id}`, plan {plan}, seed {}, {state}.",
-            campaign.seed
+        _ => format!(
+            "Campaign `{id}`, plan {plan}, seed {}, {}.",
+            campaign.seed, campaign.progress
         ),
     };
     line(text, &about);

@@ -85,10 +85,17 @@ fn add_campaign(text: &mut String, campaign: &CampaignInfo, paint: Paint) {
     let (id, plan) = (&campaign.id, &campaign.plan);
     let line = match campaign.state {
         "imported" => format!("{id}  {plan}  imported, unpaired"),
-        state => format!("{id}  plan {plan}  seed {}  {state}", campaign.seed),
+        _ => format!(
+            "{id}  plan {plan}  seed {}  {}",
+            campaign.seed, campaign.progress
+        ),
     };
     text.push_str(&paint.with(Style::new().bold(), &line));
     text.push('\n');
+    if campaign.state == "broken" {
+        writeln!(text, "continue with: plimsoll resume {}", campaign.name)
+            .expect("writing to a string cannot fail");
+    }
     if !campaign.description.is_empty() {
         text.push_str(&printable(&campaign.description));
         text.push('\n');

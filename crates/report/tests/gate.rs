@@ -12,7 +12,7 @@ use plimsoll_analysis::{
 };
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{Draw, to_junit};
-use plimsoll_store::{CampaignRecord, CampaignState};
+use plimsoll_store::{CampaignRecord, CampaignState, DEFAULT_STORE};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
@@ -602,7 +602,8 @@ fn junit_has_a_suite_per_candidate_with_times_and_numbers() {
 fn a_confirm_that_decides_nothing_says_what_to_do_next() {
     let of = |record: &CampaignRecord| {
         let view = analyse(std::slice::from_ref(record), &Options::default()).unwrap();
-        undecided(&view, &record.header)
+        let path = Path::new(DEFAULT_STORE).join(&record.header.id);
+        undecided(&view, &record.header, &path)
     };
     let few = of(&blocks(3, true, UNTOUCHED)).unwrap();
     let expected = "undecided: none of 4 throughputs has a verdict; for narrower intervals: \

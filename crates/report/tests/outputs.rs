@@ -37,7 +37,9 @@ fn compare(name: &str, text: &str) {
 }
 
 fn full() -> View {
-    analyse(&[common::sample(12).load()], &Options::default()).unwrap()
+    let campaign = common::sample(12);
+    let record = common::in_default_store(campaign.load());
+    analyse(&[record], &Options::default()).unwrap()
 }
 
 /// Two cells and the first five steps; only the cell with two attempts is shown.
@@ -83,6 +85,35 @@ fn terminal() {
             .collect::<Vec<_>>()
     };
     assert_eq!(trimmed(&plain), trimmed(&text));
+}
+
+/// It said `broken`, and nothing of what to do.
+#[test]
+fn an_interrupted_campaign_says_how_far_it_is_and_what_goes_on() {
+    let record = common::sample(12).load();
+    let text = |record: &plimsoll_store::CampaignRecord| {
+        let view = analyse(std::slice::from_ref(record), &Options::default()).unwrap();
+        assert_eq!(view.campaigns[0].state, "broken", "files have this word");
+        (to_terminal(&view, false), to_html(&view))
+    };
+    let resume = format!(
+        "\ncontinue with: plimsoll resume --store {} {}\n",
+        record.path.parent().unwrap().display(),
+        record.header.id
+    );
+    let (shown, _) = text(&record);
+    assert!(
+        shown.contains("not complete, 2 of 4 trials are done\n") && shown.contains(&resume),
+        "{shown}"
+    );
+    let mut begun = common::in_default_store(record);
+    begun.trials.truncate(1);
+    let (shown, page) = text(&begun);
+    assert!(
+        shown.contains("  interrupted, 1 of 4 trials are done\ncontinue with: plimsoll resume 20261121T080000Z-sample\n"),
+        "{shown}"
+    );
+    assert!(page.contains(">interrupted, 1 of 4 trials are done</span>"));
 }
 
 #[test]

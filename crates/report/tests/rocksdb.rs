@@ -17,7 +17,9 @@ use plimsoll_report::{
 use plimsoll_store::{Confirm, Design};
 
 fn view() -> View {
-    analyse(&[common::rocksdb::sample().load()], &Options::default()).unwrap()
+    let campaign = common::rocksdb::sample();
+    let record = common::in_default_store(campaign.load());
+    analyse(&[record], &Options::default()).unwrap()
 }
 
 fn compare(name: &str, text: &str) {

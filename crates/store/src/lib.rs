@@ -9,6 +9,7 @@
 //! when it lacks its newline, is forgiven: that is what a power cut leaves.
 
 mod campaign;
+mod command;
 mod error;
 mod events;
 mod files;
@@ -21,6 +22,7 @@ mod trial;
 pub use campaign::confirm::{BisectionProbe, Confirm, Design, Placement};
 pub use campaign::folder::{CampaignDir, CampaignRecord, CampaignState, TRIALS_FOLDER};
 pub use campaign::{header, imported};
+pub use command::{DEFAULT_STORE, in_commands, shell_word};
 pub use error::StoreError;
 pub use events::event;
 pub use events::log::{EventLog, Stamped, read_events};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use plimsoll_core::plan::{Cell, Verify};
-use plimsoll_store::{CampaignRecord, CampaignState};
+use plimsoll_store::{CampaignRecord, CampaignState, TrialRecord, in_commands};
 
 use crate::cells::selection::{Candidate, find as find_cells};
 use crate::cells::version_groups::{Version, grouped};
@@ -22,6 +22,10 @@ pub struct CampaignInfo {
     /// `running`, `complete`, `decided` (it ended before its last block, because all was decided)
     /// or `broken`.
     pub state: &'static str,
+    /// How far it is, in words: as `state` has it, or how many trials are missing and what runs them.
+    pub progress: String,
+    /// It, as commands take it.
+    pub name: String,
     /// What the numbers mean: see the changelog.
     pub methodology_version: u32,
     /// The program that made it.
@@ -108,12 +112,9 @@ pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
         plan_text: header.plan_text.clone(),
         seed: header.seed,
         created: header.created.clone(),
-        state: match campaign.state {
-            CampaignState::Running => "running",
-            CampaignState::Complete => "complete",
-            CampaignState::Decided => "decided",
-            CampaignState::Broken => "broken",
-        },
+        state: state(campaign.state),
+        progress: progress(campaign),
+        name: in_commands(&campaign.path),
         methodology_version: header.methodology_version,
         plimsoll_version: header.plimsoll_version.clone(),
         blocks: header.plan.blocks,
@@ -124,4 +125,34 @@ pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
         },
         strangers: campaign.strangers.clone(),
     }
+}
+
+fn state(state: CampaignState) -> &'static str {
+    match state {
+        CampaignState::Running => "running",
+        CampaignState::Complete => "complete",
+        CampaignState::Decided => "decided",
+        CampaignState::Broken => "broken",
+    }
+}
+
+/// `interrupted, 7 of 24 trials are done`; of a campaign whose trials all began `not complete`.
+pub(crate) fn progress(campaign: &CampaignRecord) -> String {
+    if campaign.state != CampaignState::Broken {
+        return state(campaign.state).to_owned();
+    }
+    let schedule = &campaign.header.schedule;
+    let with = |is_it: fn(&TrialRecord) -> bool| {
+        let has = |number: u32| {
+            let mut attempts = campaign.trials.iter();
+            attempts.any(|trial| trial.number == number && is_it(trial))
+        };
+        schedule.iter().filter(|trial| has(trial.number)).count()
+    };
+    let word = match with(|_| true) == schedule.len() {
+        true => "not complete",
+        false => "interrupted",
+    };
+    let (done, all) = (with(TrialRecord::is_complete), schedule.len());
+    format!("{word}, {done} of {all} trials are done")
 }

@@ -1,8 +1,12 @@
 //! What to do next if a confirm campaign has decided nothing.
 
+use std::path::Path;
+
+use itertools::Itertools;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_stats::{FEWEST_STARTS, Verdict};
 use plimsoll_store::header::CampaignHeader;
+use plimsoll_store::{in_commands, shell_word};
 
 use crate::verdicts::{Basis, Call, Finding, Role};
 use crate::view::View;
@@ -12,8 +16,8 @@ const ADVISED_STARTS: u32 = 5;
 const ADVISED_BLOCKS: u32 = 12;
 
 /// A sentence if no throughput of any candidate has a verdict; none if one has, and if the base is
-/// the only candidate.
-pub fn undecided(view: &View, header: &CampaignHeader) -> Option<String> {
+/// the only candidate. `path` is the campaign's folder.
+pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<String> {
     let of_throughput = |finding: &&Finding| finding.role == Role::Throughput;
     let all: Vec<&Finding> = view.findings.all.iter().filter(of_throughput).collect();
     let first = all.first()?;
@@ -36,30 +40,35 @@ pub fn undecided(view: &View, header: &CampaignHeader) -> Option<String> {
         () if are_all(Call::DependsOnTurns) => {
             format!(
                 "one server at a time: {}",
-                command(header, &format!("--blocks {ADVISED_BLOCKS}"))
+                command(header, path, &format!("--blocks {ADVISED_BLOCKS}"))
             )
         }
-        () => more(header, first),
+        () => more(header, path, first.basis),
     };
     Some(format!("undecided: {count}; {next}"))
 }
 
 /// `plimsoll confirm CAMPAIGN --step STEPS HOW`.
-fn command(header: &CampaignHeader, how: &str) -> String {
+fn command(header: &CampaignHeader, path: &Path, how: &str) -> String {
     let confirm = header.confirm.as_ref();
     let of = confirm.and_then(|confirm| confirm.of.as_deref());
-    let of = of.unwrap_or(&header.id);
-    let steps = confirm.map_or(String::new(), |confirm| confirm.steps.join(","));
-    format!("plimsoll confirm {of} --step {steps} {how}")
+    let of = of.map_or_else(|| path.to_owned(), |id| path.with_file_name(id));
+    let mut steps = confirm.iter().flat_map(|confirm| &confirm.steps);
+    let steps = steps.join(",");
+    format!(
+        "plimsoll confirm {} --step {} {how}",
+        in_commands(&of),
+        shell_word(&steps)
+    )
 }
 
 /// The command that measures more.
-fn more(header: &CampaignHeader, finding: &Finding) -> String {
+pub(super) fn more(header: &CampaignHeader, path: &Path, basis: Basis) -> String {
     let Some(confirm) = &header.confirm else {
         return String::new();
     };
     let twice = |count: Option<u32>, least: u32| (2 * count.unwrap_or(0)).max(least);
-    let how = match (finding.basis, confirm.budget) {
+    let how = match (basis, confirm.budget) {
         (_, Some(budget)) => {
             format!(
                 "--budget {}m",
@@ -72,5 +81,5 @@ fn more(header: &CampaignHeader, finding: &Finding) -> String {
         }
         _ => format!("--blocks {}", twice(confirm.blocks, ADVISED_BLOCKS)),
     };
-    format!("for narrower intervals: {}", command(header, &how))
+    format!("for narrower intervals: {}", command(header, path, &how))
 }

@@ -10,7 +10,7 @@ use plimsoll_core::witness::{Leakage, LimitsHere};
 use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
 use plimsoll_store::{
     CampaignRecord, CampaignState, Design, HostSeries, OperationSecond, StoreError, TrialRecord,
-    Turn,
+    Turn, in_commands,
 };
 
 use crate::metrics::facts::LONGEST_STEP_S;
@@ -102,7 +102,7 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
                 CampaignState::Decided => "it was not needed: all was decided before".to_owned(),
                 _ => format!(
                     "the campaign broke off before it; `plimsoll resume {}` finishes it",
-                    campaign.header.id
+                    in_commands(&campaign.path)
                 ),
             };
             runs.extend(

@@ -474,13 +474,17 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
     }
     let unusual = largest(findings, usize::MAX);
     if unusual.is_empty() {
+        let campaign = view.campaigns.first();
+        let campaign = campaign.map_or_else(String::new, |of| format!(" {}", of.name));
         add(
-            match of_throughput().any(|finding| finding.call.is_judged()) {
-                true => "Nothing is unusual: `plimsoll confirm --all` would confirm every step.",
-                false => {
-                    "Nothing could be judged: the notes say why, and `plimsoll report --format md` \
-                    says it of each step."
-                }
+            &match of_throughput().any(|finding| finding.call.is_judged()) {
+                true => format!(
+                    "Nothing is unusual: `plimsoll confirm{campaign} --all` would confirm every step."
+                ),
+                false => format!(
+                    "Nothing could be judged: the notes say why, and `plimsoll report{campaign} \
+                    --format md` says it of each step."
+                ),
             },
         );
     }

@@ -67,17 +67,17 @@ fn of_campaigns(view: &View) -> Vec<String> {
         );
     }
     notes.extend(view.campaigns.iter().filter_map(|campaign| {
-        let id = &campaign.id;
+        let (id, name) = (&campaign.id, &campaign.name);
         match campaign.state {
             "running" => Some(format!(
                 "Campaign {id} is still running: cells without a number have not run yet."
             )),
             "decided" => Some(format!(
                 "Campaign {id} ended at a planned look, because all was decided or its budget was \
-                spent; `plimsoll resume {id}` runs on to the next one."
+                spent; `plimsoll resume {name}` runs on to the next one."
             )),
             "broken" => Some(format!(
-                "Campaign {id} is not finished: `plimsoll resume {id}` runs what is missing."
+                "Campaign {id} is not finished: `plimsoll resume {name}` runs what is missing."
             )),
             _ => None,
         }

@@ -19,8 +19,8 @@ use plimsoll_store::event::*;
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::series::{host_path, operations_path, write_host, write_operations};
 use plimsoll_store::{
-    CampaignDir, CampaignRecord, Confirm, EventWriter, HostSeries, OperationSecond, Store,
-    write_json_atomically,
+    CampaignDir, CampaignRecord, Confirm, DEFAULT_STORE, EventWriter, HostSeries, OperationSecond,
+    Store, write_json_atomically,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -177,6 +177,12 @@ impl Campaign {
         write_json_atomically(dir.join("env.json"), &environment).unwrap();
         Trial { dir, events }
     }
+}
+
+/// The same as if it were in the store that commands look into by themselves.
+pub fn in_default_store(mut record: CampaignRecord) -> CampaignRecord {
+    record.path = Path::new(DEFAULT_STORE).join(&record.header.id);
+    record
 }
 
 /// What a session of these settings tells.

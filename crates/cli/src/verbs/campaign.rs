@@ -7,7 +7,7 @@ use plimsoll_core::units::parse_frequency_hz;
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{CampaignRequest, create_campaign, keep_passwords_from_children, load_plan};
 use plimsoll_store::header::CellHeader;
-use plimsoll_store::{CampaignDir, Store};
+use plimsoll_store::{CampaignDir, Store, in_commands};
 
 use crate::arguments::{Places, Run};
 use crate::failure::{Failure, INCOMPLETE, VerbResult};
@@ -60,7 +60,7 @@ pub fn run(places: &Places, arguments: &Run) -> VerbResult {
         Some(verdicts) => create_with_verdicts(&store, &request, verdicts)?,
         None => create_campaign(&store, &request)?,
     };
-    match run_to_end(&builds, campaign, Some(turn), false)? {
+    match run_to_end(places, campaign, Some(turn), false)? {
         0 if !failed.is_empty() => Ok(INCOMPLETE),
         code => Ok(code),
     }
@@ -88,10 +88,11 @@ fn resume_campaign(
     is_offline: bool,
 ) -> VerbResult {
     if campaign.imported()?.is_some() {
-        let id = &campaign.header.id;
         return Err(Failure::usage(format!(
-            "campaign {id} is imported: another tool ran it, and nothing is left to run; `plimsoll \
-            show {id}` shows it"
+            "campaign {} is imported: another tool ran it, and nothing is left to run; `plimsoll \
+            show {}` shows it",
+            campaign.header.id,
+            in_commands(&campaign.path)
         )));
     }
     keep_passwords_from_children(&campaign.header.plan);
@@ -106,7 +107,7 @@ fn resume_campaign(
             found.missing_build = Some(failure.to_string());
         }
     }
-    run_to_end(builds, campaign, None, false)
+    run_to_end(places, campaign, None, false)
 }
 
 /// A campaign stays in the data folder it began in.

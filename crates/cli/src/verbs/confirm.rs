@@ -8,7 +8,7 @@ use plimsoll_lab::{
     create_confirm, keep_passwords_from_children, load_plan, unusual_steps,
 };
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{CampaignDir, Placement, Store};
+use plimsoll_store::{CampaignDir, Placement, Store, in_commands};
 
 use crate::arguments::{Confirm, Places};
 use crate::failure::{Failure, VerbResult};
@@ -64,7 +64,7 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> VerbResult {
     for note in notes {
         tell!("{note}");
     }
-    run_to_end(&places.builds()?, campaign, Some(turn), arguments.json)
+    run_to_end(places, campaign, Some(turn), arguments.json)
 }
 
 pub fn newest_survey(store: &Store) -> Result<CampaignDir, Failure> {
@@ -108,7 +108,7 @@ fn why_not(campaign: &CampaignDir) -> Result<Option<String>, Failure> {
     Ok(confirm.of.as_ref().map(|of| {
         format!(
             "is a confirm campaign itself: name {of}, or resume it with `plimsoll resume {}`",
-            campaign.header.id
+            in_commands(&campaign.path)
         )
     }))
 }

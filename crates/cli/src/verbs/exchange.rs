@@ -6,7 +6,7 @@ use std::path::Path;
 use plimsoll_analysis::{Options, View, analyse};
 use plimsoll_import::{Summary, import as import_path};
 use plimsoll_report::{Draw, comparison_to_csv, comparison_to_markdown, to_classic_files};
-use plimsoll_store::CampaignDir;
+use plimsoll_store::{CampaignDir, in_commands};
 use serde_json::json;
 
 use crate::arguments::{Compare, CompareFormat, Export, Import, Places};
@@ -81,7 +81,7 @@ fn summary_text(path: &Path, summary: &Summary) -> String {
     if let [unit] = &summary.units[..] {
         text.push_str(&format!(
             "next: plimsoll show {id}; plimsoll report {id}\n",
-            id = unit.campaign.header.id
+            id = in_commands(&unit.campaign.path)
         ));
     }
     if !summary.left_out.is_empty() {

@@ -14,7 +14,7 @@ use plimsoll_lab::{
 };
 use plimsoll_report::Draw;
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{CampaignDir, Store};
+use plimsoll_store::{CampaignDir, Store, shell_word};
 
 use crate::arguments::{Gate, Places};
 use crate::failure::{Failure, INTERRUPTED, VerbResult};
@@ -22,7 +22,7 @@ use crate::output::print;
 use crate::progress::Console;
 use crate::verbs::results;
 use crate::verbs::running::{
-    shell_word, tell_how_to_continue, tell_what_broke, this_program, warn_of_disturbance,
+    tell_how_to_continue, tell_what_broke, this_program, warn_of_disturbance,
 };
 use crate::verbs::survey::{is_plan, plan_survey};
 
@@ -128,11 +128,11 @@ fn measured(
     let path = shell_word(&campaign.path.display().to_string());
     match end {
         CampaignEnd::Interrupted => {
-            tell_how_to_continue(&path);
+            tell_how_to_continue(places, &path);
             tell!("and then: plimsoll gate {path} with the same options");
             return Ok(None);
         }
-        CampaignEnd::Incomplete { broken } => tell_what_broke(broken, &path),
+        CampaignEnd::Incomplete { broken } => tell_what_broke(places, broken, &path),
         CampaignEnd::Complete | CampaignEnd::Decided { .. } => {}
     }
     let page = results::write_page(&campaign)?;

@@ -159,6 +159,7 @@ pub fn undecided(campaign: &CampaignDir) -> Result<Option<String>, Failure> {
         Some(_) => Ok(plimsoll_analysis::undecided(
             &default_view(campaign)?,
             &campaign.header,
+            &campaign.path,
         )),
         None => Ok(None),
     }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_host::{Proc, Status, check_machine};
-use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{CampaignEnd, DataTurn, run_campaign};
-use plimsoll_store::CampaignDir;
+use plimsoll_store::{CampaignDir, shell_word};
 
+use crate::arguments::Places;
 use crate::failure::{Failure, INCOMPLETE, INCONCLUSIVE, INTERRUPTED, VerbResult};
 use crate::progress::Console;
 use crate::verbs::results;
@@ -17,7 +17,7 @@ const DISTURBANCES: [&str; 3] = ["foreign_cpu", "steal", "pressure"];
 
 /// Runs a campaign to its end, writes its page and prints its tables or verdicts.
 pub fn run_to_end(
-    builds: &BuildCache,
+    places: &Places,
     mut campaign: CampaignDir,
     turn: Option<DataTurn>,
     is_json: bool,
@@ -25,11 +25,17 @@ pub fn run_to_end(
     let program = this_program()?;
     let mut console = Console::new(&campaign)?;
     warn_of_disturbance(&campaign);
-    let end = run_campaign(&mut campaign, turn, builds, &program, &mut console)?;
+    let end = run_campaign(
+        &mut campaign,
+        turn,
+        &places.builds()?,
+        &program,
+        &mut console,
+    )?;
     console.finish();
     let path = shell_word(&campaign.path.display().to_string());
     if end == CampaignEnd::Interrupted {
-        tell_how_to_continue(&path);
+        tell_how_to_continue(places, &path);
         return Ok(INTERRUPTED);
     }
     let page = results::write_page(&campaign)?;
@@ -44,21 +50,22 @@ pub fn run_to_end(
     }
     let code = match end {
         CampaignEnd::Incomplete { broken } => {
-            tell_what_broke(broken, &path);
+            tell_what_broke(places, broken, &path);
             INCOMPLETE
         }
         CampaignEnd::Decided { block } if campaign.header.budget().is_some() => {
             tell!(
-                "it ended after start {block}, within its budget; for more starts: plimsoll \
-                resume {path}"
+                "it ended after start {block}, within its budget; for more starts: {}",
+                places.resume(&path)
             );
             0
         }
         CampaignEnd::Decided { block } => {
             tell!(
                 "everything was decided at the look after {block} of {} blocks; for narrower \
-                intervals, up to the next look: plimsoll resume {path}",
-                campaign.header.plan.blocks
+                intervals, up to the next look: {}",
+                campaign.header.plan.blocks,
+                places.resume(&path)
             );
             0
         }
@@ -80,13 +87,13 @@ pub fn this_program() -> Result<PathBuf, Failure> {
 }
 
 /// Says how an interrupted campaign goes on. `path` is one as a shell takes it.
-pub fn tell_how_to_continue(path: &str) {
+pub fn tell_how_to_continue(places: &Places, path: &str) {
     tell!("interrupted: what is done is kept in {path}; the trial that was running starts again");
-    tell!("continue with: plimsoll resume {path}");
+    tell!("continue with: {}", places.resume(path));
 }
 
 /// Says where the logs of incomplete trials are, and what to do about them.
-pub fn tell_what_broke(broken: usize, path: &str) {
+pub fn tell_what_broke(places: &Places, broken: usize, path: &str) {
     let trials = match broken {
         1 => "1 trial is".to_owned(),
         broken => format!("{broken} trials are"),
@@ -94,7 +101,8 @@ pub fn tell_what_broke(broken: usize, path: &str) {
     tell!("{trials} not complete; logs are in {path}/trials");
     tell!(
         "what failed by its config or plan needs a changed plan and a new run; to try the rest \
-        again: plimsoll resume {path}"
+        again: {}",
+        places.resume(path)
     );
 }
 
@@ -112,15 +120,4 @@ pub fn warn_of_disturbance(campaign: &CampaignDir) {
     {
         tell!("machine: {}: {}", check.name, check.finding);
     }
-}
-
-/// A path as a shell takes it.
-pub fn shell_word(path: &str) -> String {
-    if path
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c))
-    {
-        return path.to_owned();
-    }
-    format!("'{}'", path.replace('\'', "'\\''"))
 }

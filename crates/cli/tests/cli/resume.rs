@@ -66,6 +66,23 @@ fn ctrl_c_ends_the_step_keeps_what_is_done_and_tells_how_to_resume() {
         "{stderr}"
     );
     assert!(processes_in(place.dir.path()).is_empty());
+    // It said `broken`, and its hint did not run from another store.
+    let shown = text(&place.run(&["show"]).stdout);
+    let id = place
+        .campaign()
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        shown.contains("interrupted, 0 of 2 trials are done\n")
+            && shown.contains(&format!("\ncontinue with: plimsoll resume {id}\n")),
+        "{shown}"
+    );
+    let shown = place.run(&["show", "--store", "./plimsoll-runs/../plimsoll-runs"]);
+    let hint = format!("plimsoll resume --store ./plimsoll-runs/../plimsoll-runs {id}\n");
+    assert!(text(&shown.stdout).contains(&hint));
     let before = place.steps_done();
     assert!(before.iter().any(|(_, step)| step == "l.i0"));
     assert!(before.len() < 10, "it was interrupted");

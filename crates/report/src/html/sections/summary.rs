@@ -14,7 +14,7 @@ pub(crate) fn head(view: &View) -> Markup {
             @for campaign in &view.campaigns {
                 @if !campaign.description.is_empty() { p.lead { (campaign.description) } }
                 p.facts {
-                    span.chip.(campaign.state) { (campaign.state) }
+                    span.chip.(campaign.state) { (campaign.progress) }
                     " campaign " code { (campaign.id) }
                     // Imported results have no seed.
                     @if campaign.state != "imported" { " · seed " (campaign.seed) }
