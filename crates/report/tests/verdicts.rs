@@ -389,6 +389,31 @@ fn too_few_blocks_say_how_many_would_do() {
     assert!(verdict_lines(&view).contains("A/A control: none in this campaign"));
 }
 
+/// The reason of an `invalid` was in `show` alone.
+#[test]
+fn what_a_run_ends_with_and_the_page_say_why_a_step_is_invalid() {
+    let mut record = blocks(12, true, UNTOUCHED);
+    crash_in(&mut record, SAME, 1..=2);
+    let mut view = view(&record);
+    let reason = &finding(&view, SAME, "qr100", "qps").reason;
+    assert!(reason.contains("crashed in 2 of 12 blocks"), "{reason}");
+    let line = format!("{SAME} qr100: {reason}");
+    let brief = plimsoll_analysis::brief_lines(&view).replace("\n    ", " ");
+    assert!(brief.contains(&format!("Not judged:\n  {line}")), "{brief}");
+    let page = to_html(&view);
+    assert!(page.contains(&format!("<li>{line}</li>")));
+    // "No difference is shown" is what was found, and here nothing was.
+    for finding in &mut view.findings.all {
+        finding.call = plimsoll_analysis::Call::Invalid;
+    }
+    let lines = verdict_lines(&view);
+    assert!(
+        lines.contains(&format!("{SAME}: nothing could be judged; 2 are invalid"))
+            && !lines.contains("no difference is shown"),
+        "{lines}"
+    );
+}
+
 #[test]
 fn blocks_with_steal_stay_and_those_of_a_slow_canary_leave() {
     let steal = |block: u32, label: &str, made: &mut common::Made| {
@@ -542,12 +567,21 @@ fn a_campaign_under_way_waits_for_its_look() {
         if blocks == 8 {
             assert_eq!(
                 slow.reason,
-                "8 blocks so far: nothing is called before 12 blocks"
+                "8 blocks so far: it cannot be judged before 12 blocks"
             );
             assert_eq!(
                 finding(&view, SAME, "qr100", "qps").call.word(),
                 "inconclusive",
                 "what is the same waits for its look, too"
+            );
+            // It said "no difference is shown in 2 steps; 2 are inconclusive".
+            let lines = verdict_lines(&view);
+            let waits = format!(
+                "{SLOW}: 2 of 2 steps cannot be judged yet: 8 blocks so far, and 12 are needed\n"
+            );
+            assert!(
+                lines.contains(&waits) && !lines.contains("no difference is shown"),
+                "{lines}"
             );
         }
     }
@@ -727,8 +761,9 @@ fn a_run_that_was_over_at_once_is_not_judged_in_a_screen() {
         ("invalid", "the cell ran 0.08 s: too short to tell")
     );
     assert!(
-        verdict_lines(&screen)
-            .contains("not judged  qr100: the cell ran 0.08 s: too short to tell"),
+        verdict_lines(&screen).contains(&format!(
+            "not judged  {SLOW} qr100: the cell ran 0.08 s: too short to tell"
+        )),
         "{}",
         verdict_lines(&screen)
     );

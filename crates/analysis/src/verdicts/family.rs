@@ -5,15 +5,16 @@ use plimsoll_stats::{
     blocks_to_decide,
 };
 
-use super::finding::{Basis, Call, Finding, LEAST, Modes};
+use super::finding::{Basis, Call, Estimate, Finding, LEAST, Modes};
+use super::lines::count;
 use super::measured::Role;
 use crate::metrics::Direction;
 
 /// Corrects each family and gives the verdicts. A metric is a family: between releases CPU differs
 /// nearly everywhere, and would lend its certainty to throughputs. All companions together have as
 /// much of `alpha` as throughput has.
-/// `blocks` is how many were planned.
-pub(crate) fn decide(all: &mut [Finding], blocks: usize, margin: f64, alpha: f64) {
+/// `looks` are those of the campaign.
+pub(crate) fn decide(all: &mut [Finding], looks: &Looks, margin: f64, alpha: f64) {
     let mut families: Vec<(Role, &'static str)> = all
         .iter()
         .filter(|finding| finding.verdict().is_some())
@@ -38,7 +39,7 @@ pub(crate) fn decide(all: &mut [Finding], blocks: usize, margin: f64, alpha: f64
             .map(|p| p.unwrap_or(1.0))
             .collect();
         let of = Family {
-            blocks,
+            looks,
             size: family.len(),
             share,
             margin,
@@ -51,9 +52,8 @@ pub(crate) fn decide(all: &mut [Finding], blocks: usize, margin: f64, alpha: f64
 }
 
 /// What the findings of one family have in common.
-struct Family {
-    /// Planned ones.
-    blocks: usize,
+struct Family<'a> {
+    looks: &'a Looks,
     /// Findings in it.
     size: usize,
     /// The share of the look's level that this family has.
@@ -62,12 +62,23 @@ struct Family {
     alpha: f64,
 }
 
-impl Family {
+impl Family<'_> {
     fn decide(&self, finding: &mut Finding, p_adjusted: f64) {
         finding.p_adjusted = Some(p_adjusted);
         let Some(estimate) = finding.estimate else {
             return;
         };
+        finding.needed = self.needed(finding, &estimate);
+        if let Some(needed) = finding.needed
+            && finding.basis == Basis::Blocks
+            && finding.look_level == 0.0
+        {
+            finding.reason = format!(
+                "{} so far: it cannot be judged before {needed} blocks",
+                count(estimate.pairs, "block")
+            );
+            return;
+        }
         let Some(shown) = estimate.log_interval() else {
             finding.reason = undecidable(finding);
             return;
@@ -110,6 +121,21 @@ impl Family {
     }
 }
 
+impl Family<'_> {
+    /// Blocks or starts before which nothing is called, if there are fewer: what any decision takes,
+    /// and the next look of a campaign that is under way.
+    fn needed(&self, finding: &Finding, estimate: &Estimate) -> Option<usize> {
+        let (done, least) = match finding.basis {
+            Basis::Slices => (estimate.starts, FEWEST_STARTS),
+            Basis::Blocks | Basis::Screen => (estimate.pairs, FEWEST_BLOCKS),
+        };
+        let is_under_way = finding.look_level == 0.0;
+        let next = self.looks.next(done + finding.left_out);
+        let next = next.filter(|_| is_under_way).map_or(0, |look| look.blocks);
+        Some(next.max(least)).filter(|needed| *needed > done)
+    }
+}
+
 /// Whether one group is slower than the base and the other faster.
 fn are_on_both_sides(modes: &Modes) -> bool {
     modes.ratios.0 < 1.0 && modes.ratios.1 > 1.0
@@ -133,7 +159,6 @@ impl Modes {
 /// What is reported if so few pairs have no interval.
 fn undecidable(finding: &Finding) -> String {
     let pairs = finding.estimate.map_or(0, |estimate| estimate.pairs);
-    let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
     match finding.basis {
         Basis::Slices => format!(
             "cannot be decided with {} of one start: at least {FEWEST_STARTS} starts are needed",
@@ -148,12 +173,11 @@ fn undecidable(finding: &Finding) -> String {
 }
 
 /// What would decide where nothing was shown.
-fn undecided(finding: &Finding, of: &Family) -> String {
+fn undecided(finding: &Finding, of: &Family<'_>) -> String {
     let Some(estimate) = finding.estimate else {
         return String::new();
     };
     let Family {
-        blocks,
         size: family,
         margin,
         alpha,
@@ -167,14 +191,6 @@ fn undecided(finding: &Finding, of: &Family) -> String {
         );
     }
     let floor = blocks_to_decide(family, alpha);
-    if level == 0.0
-        && let Some(next) = Looks::new(blocks, alpha).next(estimate.pairs + finding.left_out)
-    {
-        return format!(
-            "{} blocks so far: nothing is called before {} blocks",
-            estimate.pairs, next.blocks
-        );
-    }
     let are_ranks = estimate.error.is_none();
     if are_ranks && estimate.pairs < floor && estimate.p.is_some_and(|p| p <= level) {
         return format!(

@@ -152,6 +152,8 @@ pub struct Finding {
     /// tested.
     pub p_adjusted: Option<f64>,
     pub call: Call,
+    /// Blocks or starts before which nothing is called; `None` if there are as many.
+    pub(crate) needed: Option<usize>,
     /// Why nothing more can be said, or what would let it be said; empty for a verdict that stands
     /// by itself.
     pub reason: String,

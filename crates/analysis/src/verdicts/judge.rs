@@ -84,7 +84,7 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
             judge.finding(asked, prior, scale, &controls)
         })
         .collect();
-    decide(&mut all, header.plan.blocks.max(1) as usize, margin, alpha);
+    decide(&mut all, &judge.looks, margin, alpha);
     let of_forms: Vec<OfForms<'_, '_>> = questions
         .iter()
         .map(|of| OfForms {
@@ -270,6 +270,7 @@ impl<'a> Judge<'a> {
             look_level: levels.look,
             p_adjusted: None,
             call: Call::Invalid,
+            needed: None,
             reason: String::new(),
             left_out: pairs.left_out,
             seconds: pairs.seconds,

@@ -52,9 +52,13 @@ pub fn bases(view: &View) -> String {
         .join(" and ")
 }
 
+/// `1 block`, `12 blocks`.
+pub(super) fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
 /// `12 blocks`, `5 starts, 300 rounds`, `1 run`.
 pub fn repeats(basis: Basis, estimate: &Estimate, left_out: usize) -> String {
-    let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
     let out = match (left_out, basis) {
         (0, _) => String::new(),
         (out, Basis::Slices) => format!(" ({} left out)", count(out, "start")),
@@ -397,7 +401,9 @@ fn lines(view: &View, is_brief: bool) -> String {
         summary::ratio_table(view).iter().for_each(|line| add(line));
     }
     if is_brief {
-        summary::explained(view).iter().for_each(|line| add(line));
+        let told = summary::explained(view).into_iter();
+        let told = told.chain(summary::why_invalid(view));
+        told.for_each(|line| add(&line));
         return text;
     }
     add("Test by test:");
@@ -497,21 +503,38 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
             unusual.len() - UNUSUAL_SHOWN
         ));
     }
-    let mut unjudged: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for finding in of_throughput().filter(|finding| !finding.call.is_judged()) {
-        let steps = unjudged.entry(&finding.reason).or_default();
-        if !steps.contains(&finding.step.as_str()) {
-            steps.push(&finding.step);
-        }
-    }
-    let rows: Vec<Row> = unjudged
+    let rows: Vec<Row> = unjudged(view)
         .into_iter()
-        .map(|(reason, steps)| Row {
+        .map(|ending| Row {
             columns: vec!["not judged".to_owned()],
-            ending: format!("{}: {reason}", steps.join(", ")),
+            ending,
         })
         .collect();
     aligned(&rows).iter().for_each(|line| add(line));
+}
+
+/// The steps whose throughput says nothing, by their reasons: `l.x, l.i1: the cell crashed`. Cells are
+/// named where a reason is not that of all candidates.
+pub fn unjudged(view: &View) -> Vec<String> {
+    let of_throughput = view.findings.all.iter();
+    let of_throughput = of_throughput.filter(|finding| finding.role == Role::Throughput);
+    let candidates = of_throughput.clone().map(|finding| finding.cell).unique();
+    let candidates = candidates.count();
+    let mut by_reason: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in of_throughput.filter(|finding| !finding.call.is_judged()) {
+        by_reason.entry(&finding.reason).or_default().push(finding);
+    }
+    let line = |(reason, of): (&str, Vec<&Finding>)| {
+        let cells = of.iter().map(|finding| finding.cell).unique();
+        let labels = cells.clone().map(|cell| view.cells[cell].label.as_str());
+        let whose = match cells.clone().count() < candidates {
+            true => format!("{} ", labels.clone().join(", ")),
+            false => String::new(),
+        };
+        let mut steps = of.iter().map(|finding| finding.step.as_str()).unique();
+        format!("{whose}{}: {reason}", steps.join(", "))
+    };
+    by_reason.into_iter().map(line).collect()
 }
 
 /// A terminal's columns that lines keep to where they can.

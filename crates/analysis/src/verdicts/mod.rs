@@ -38,7 +38,7 @@ pub(crate) use judge::{Experiment, MOST_EMPTY_TURNS, find};
 pub(crate) use lines::change_with_interval;
 pub use lines::{
     NO_VERDICTS, bases, brief_lines, control_line, counts, ending, facts, farthest, finding_line,
-    is_news, largest, percent, repeats, subject, verdict_lines,
+    is_news, largest, percent, repeats, subject, unjudged, verdict_lines,
 };
 pub(crate) use measured::companions;
 pub use measured::{Role, headline};

@@ -192,7 +192,7 @@ impl Simulated {
                 finding(*test, *cell, estimate.with_errors_times(scale), levels.look)
             })
             .collect();
-        decide(&mut all, 1, MARGIN, ALPHA);
+        decide(&mut all, &Looks::new(1, ALPHA), MARGIN, ALPHA);
         all
     }
 
@@ -244,6 +244,7 @@ fn finding(test: usize, cell: usize, estimate: Estimate, look_level: f64) -> Fin
         look_level,
         p_adjusted: None,
         call: Call::Verdict(Verdict::Inconclusive),
+        needed: None,
         reason: String::new(),
         left_out: 0,
         seconds: 1.0,
@@ -528,7 +529,7 @@ fn by_blocks(noise: Noise, blocks: usize, effect: f64, stream: &mut Stream) -> V
             }
         })
         .collect();
-    decide(&mut findings, blocks, MARGIN, ALPHA);
+    decide(&mut findings, &Looks::new(blocks, ALPHA), MARGIN, ALPHA);
     findings
 }
 

@@ -4,8 +4,8 @@
 use itertools::Itertools;
 use plimsoll_stats::Verdict;
 
-use super::finding::{Call, Control, Estimate, Finding, Findings};
-use super::lines::{COLUMNS, bases, ending, largest, percent, wrapped};
+use super::finding::{Basis, Call, Control, Estimate, Finding, Findings};
+use super::lines::{COLUMNS, bases, count, ending, largest, percent, unjudged, wrapped};
 use super::measured::Role;
 use crate::view::View;
 
@@ -76,10 +76,21 @@ fn sentence(of_cell: &[&Finding]) -> String {
             named.join(", ")
         ));
     }
+    let (waiting, over): (Vec<&Finding>, Vec<&Finding>) =
+        of_cell.iter().partition(|finding| finding.needed.is_some());
     if parts.is_empty() {
-        parts.push(format!("no difference is shown in {all} {steps}"));
+        let judged = over.iter().filter(|finding| finding.call.is_judged());
+        parts.extend(match judged.count() {
+            0 if waiting.is_empty() => Some("nothing could be judged".to_owned()),
+            0 => None,
+            judged => Some(format!(
+                "no difference is shown in {}",
+                count(judged, "step")
+            )),
+        });
     }
-    let rest: Vec<String> = of_cell
+    parts.extend(yet_to_come(&waiting, all));
+    let rest: Vec<String> = over
         .iter()
         .map(|finding| finding.call.word())
         .filter(|word| !["regression", "improvement"].contains(word))
@@ -93,6 +104,26 @@ fn sentence(of_cell: &[&Finding]) -> String {
         .collect();
     parts.extend(Some(rest.join(", ")).filter(|rest| !rest.is_empty()));
     parts.join("; ")
+}
+
+/// `10 of 10 steps cannot be judged yet: 7 blocks so far, and 8 are needed`; of several numbers the
+/// least that is there, and the most that is needed.
+fn yet_to_come(waiting: &[&Finding], all: usize) -> Option<String> {
+    let needed = waiting.iter().filter_map(|finding| finding.needed).max()?;
+    let done = waiting.iter().filter_map(|finding| {
+        let estimate = finding.estimate?;
+        Some(match finding.basis {
+            Basis::Slices => (estimate.starts, "start"),
+            Basis::Blocks | Basis::Screen => (estimate.pairs, "block"),
+        })
+    });
+    let (done, noun) = done.min()?;
+    Some(format!(
+        "{} of {} cannot be judged yet: {} so far, and {needed} are needed",
+        waiting.len(),
+        count(all, "step"),
+        count(done, noun)
+    ))
 }
 
 /// Bits that sort as the number does, which is not negative.
@@ -272,10 +303,19 @@ pub fn explained(view: &View) -> Vec<String> {
             };
             (!why.is_empty()).then(|| format!("{}{cell}: {why}", change(finding)))
         });
-    let lines: Vec<String> = told.flat_map(|line| wrapped(&line)).collect();
+    headed("The largest:", told)
+}
+
+/// Why nothing can be said of steps that are invalid.
+pub fn why_invalid(view: &View) -> Vec<String> {
+    headed("Not judged:", unjudged(view).into_iter())
+}
+
+fn headed(heading: &str, lines: impl Iterator<Item = String>) -> Vec<String> {
+    let lines: Vec<String> = lines.flat_map(|line| wrapped(&line)).collect();
     match lines.is_empty() {
         true => lines,
-        false => std::iter::once("The largest:".to_owned())
+        false => std::iter::once(heading.to_owned())
             .chain(lines.into_iter().map(|line| format!("  {line}")))
             .collect(),
     }

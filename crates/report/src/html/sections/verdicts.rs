@@ -8,7 +8,7 @@ use crate::html::figures::ratio_plot::ratio_plot;
 use crate::html::tables::{cell_name, header, scrolling};
 use plimsoll_analysis::verdicts::{
     Finding, NO_VERDICTS, Role, bases, counts, facts, farthest, headline, largest, percent,
-    sentences,
+    sentences, unjudged,
 };
 use plimsoll_analysis::view::{Status, View};
 
@@ -53,6 +53,7 @@ pub(crate) fn section(view: &View) -> Markup {
             @for line in facts(findings) {
                 p.facts { (line.replace("+-", "±")) }
             }
+            (invalid(view))
             (groups(view))
             (told(view))
             @if !findings.all.is_empty() { (matrix(view)) }
@@ -115,6 +116,17 @@ fn interval(finding: &Finding) -> String {
     interval.map_or_else(String::new, |(low, high)| {
         format!("{} to {}", percent(low), percent(high))
     })
+}
+
+/// Why nothing can be said of steps that are invalid.
+fn invalid(view: &View) -> Markup {
+    let lines = unjudged(view);
+    html! {
+        @if !lines.is_empty() {
+            p.facts { "Not judged:" }
+            ul.notes { @for line in &lines { li { (line) } } }
+        }
+    }
 }
 
 /// The largest differences with what explains them.
