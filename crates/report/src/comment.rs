@@ -27,6 +27,9 @@ pub fn to_comment(gate: &Gate) -> String {
     if let Some(refusal) = &gate.refusal {
         add(&mut text, &escape(refusal));
     }
+    if let Some(next) = &gate.next {
+        add(&mut text, &escape(&format!("Next: {next}")));
+    }
     let telling: Vec<&GateRow> = gate.rows.iter().filter(|row| is_telling(row)).collect();
     table(&mut text, gate, &telling);
     for about in &gate.about {
@@ -121,7 +124,7 @@ fn table(text: &mut String, gate: &Gate, rows: &[&GateRow]) {
             true => format!("{} {}", of.candidate, of.step),
             false => of.step.clone(),
         };
-        let floor = of.floor_percent.map(|floor| format!("±{floor:.1} %"));
+        let floor = of.floor().map(|floor| format!("±{floor:.1} %"));
         let note = match &of.accepted {
             Some(why) => format!("accepted: {why}"),
             None => of.reason.clone(),

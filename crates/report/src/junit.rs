@@ -33,7 +33,9 @@ pub fn to_junit(gate: &Gate, page: Option<&Path>) -> String {
             suite.add_test_case(case(gate, row, page));
         }
         if let Some(refusal) = &gate.refusal {
-            let status = not_passed(NonSuccessKind::Error, "refused", &one_line(refusal));
+            let next = gate.next.iter().map(|next| format!("; next: {next}"));
+            let message = format!("{refusal}{}", next.collect::<String>());
+            let status = not_passed(NonSuccessKind::Error, "refused", &one_line(&message));
             suite.add_test_case(named("gate", candidate, status));
         }
         suite.set_time(duration(seconds));

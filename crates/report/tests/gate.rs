@@ -357,7 +357,7 @@ fn what_has_no_number_has_a_reason() {
 
 #[test]
 fn a_gate_on_an_interrupted_confirm_says_what_goes_on() {
-    let mut record = blocks(12, true, UNTOUCHED);
+    let mut record = common::in_default_store(blocks(12, true, UNTOUCHED));
     record.state = CampaignState::Broken;
     // One step has not begun: it is not passed over.
     let mut half = record.clone();
@@ -376,11 +376,80 @@ fn a_gate_on_an_interrupted_confirm_says_what_goes_on() {
     );
     record.trials.clear();
     let answer = of(&record, SLOW, 0.05);
-    let refusal = answer.refusal.clone().unwrap();
+    let next = format!("next: plimsoll resume {}   (the", record.header.id);
+    let (text, junit) = (answer.to_text(), to_junit(&answer, None));
     assert!(
-        refusal.contains(&format!("`plimsoll resume {}`", record.header.id))
-            && answer.exit_code() == 4,
-        "{refusal}"
+        answer.exit_code() == 4 && text.contains(&next) && junit.contains(&next),
+        "{text}"
+    );
+}
+
+/// It named no next command, said "6 needed" of a campaign that is judged after 12, and nothing of
+/// the campaign's end.
+#[test]
+fn a_gate_without_a_decision_has_one_number_and_the_command_that_goes_on() {
+    let mut record = common::in_default_store(blocks(12, true, UNTOUCHED));
+    let done: Vec<u32> = record
+        .header
+        .schedule
+        .iter()
+        .filter(|trial| trial.block <= 3)
+        .map(|trial| trial.number)
+        .collect();
+    record.trials.retain(|trial| done.contains(&trial.number));
+    record.state = CampaignState::Broken;
+    let text = of(&record, SAME, 0.05).to_text();
+    let lines: Vec<&str> = text.lines().collect();
+    let rows = lines.iter().filter(|line| line.contains("inconclusive"));
+    assert!(
+        rows.clone().count() == 2
+            && rows
+                .clone()
+                .all(|row| row.ends_with("3 blocks so far: it cannot be judged before 12 blocks")),
+        "{text}"
+    );
+    assert_eq!(
+        lines.last(),
+        Some(
+            &"next: plimsoll resume 20261121T080000Z-sample-confirm   (the campaign is not finished: \
+            interrupted, 12 of 48 trials are done), then the gate again"
+        )
+    );
+    // One that is complete goes on by a confirm, and one that passes has nothing to go on with.
+    let open = of(
+        &common::in_default_store(blocks(12, true, UNTOUCHED)),
+        SLOW,
+        0.34,
+    );
+    assert_eq!(
+        open.next.as_deref(),
+        Some(
+            "for narrower intervals: plimsoll confirm 20261121T070000Z-sample --step qr100,qp100 \
+            --blocks 24"
+        )
+    );
+    assert!(of(&record, SLOW, 0.5).next.is_some());
+    assert_eq!(of(&blocks(12, true, UNTOUCHED), SAME, 0.05).next, None);
+}
+
+/// It printed "floor +-127 %".
+#[test]
+fn a_width_above_half_is_no_floor() {
+    let restless = restless(0.9);
+    let both = |block: u32, label: &str, made: &mut common::Made| {
+        restless(block, label, made);
+        restless_cell(block, label, made);
+    };
+    let gate = of(&blocks(6, true, &both), SAME, 0.05);
+    let text = gate.to_text();
+    let row = &gate.rows[0];
+    assert!(row.floor_percent.unwrap() > 50.0 && row.floor().is_none());
+    assert_eq!(row.answer, GateAnswer::Refused, "{text}");
+    assert!(
+        row.reason.starts_with(
+            "it cannot be gated yet: after 6 blocks the base agrees with itself only within +-"
+        ) && !text.contains(&format!("floor +-{:.1}", row.floor_percent.unwrap())),
+        "{text}"
     );
 }
 

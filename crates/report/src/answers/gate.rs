@@ -25,6 +25,7 @@ impl Draw for Gate {
                 .map(|refusal| format!("refused: {refusal}")),
         );
         lines.push(format!("answer: {}", self.word()));
+        lines.extend(self.next.iter().map(|next| format!("next: {next}")));
         lines.join("\n") + "\n"
     }
 
@@ -42,6 +43,7 @@ impl Draw for Gate {
             "answer": self.word(),
             "exit_code": self.exit_code(),
             "refusal": self.refusal,
+            "next": self.next,
             "about": self.about,
             "steps": self.rows.iter().map(row_json).collect_vec(),
         })
@@ -56,7 +58,7 @@ fn rows(gate: &Gate) -> Vec<String> {
             true => vec![row.candidate.clone()],
             false => Vec::new(),
         };
-        let floor = row.floor_percent;
+        let floor = row.floor();
         columns.extend([
             row.step.clone(),
             row.answer.name().to_owned(),

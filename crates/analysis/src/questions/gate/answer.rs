@@ -4,7 +4,7 @@ use plimsoll_stats::{FEWEST_STARTS, SignedRank, scaled_p, student_two_sided};
 use plimsoll_store::CampaignRecord;
 
 use super::asked::Asked;
-use super::floor::{AaHistory, advice};
+use super::floor::{AaHistory, advice, is_floor, not_yet};
 use super::request::in_percent;
 use super::{Answer, GateRow};
 use crate::metrics::Direction;
@@ -147,6 +147,7 @@ fn undecided(
         let of = (asked.step.as_str(), &asked.metric);
         return match history.why_unfit(campaign, of, threshold, floor) {
             Some(reason) => (Answer::Unfit, reason),
+            None if !is_floor(floor.percent) => (Answer::Refused, not_yet(floor, finding.basis)),
             None => (
                 Answer::Refused,
                 format!(

@@ -98,6 +98,25 @@ pub(super) fn advice(threshold: f64, floor: Width, basis: Basis) -> String {
     }
 }
 
+/// A width above this does not count as a floor: so few or so restless repeats say nothing of how
+/// small a difference can be shown.
+const MOST_PERCENT: f64 = 50.0;
+
+/// Whether it says how small a difference can be shown.
+pub(super) fn is_floor(percent: f64) -> bool {
+    percent <= MOST_PERCENT
+}
+
+/// Why a step of that width cannot be gated.
+pub(super) fn not_yet(floor: Width, basis: Basis) -> String {
+    let what = repeats_in_words(basis);
+    format!(
+        "it cannot be gated yet: after {} {what} the base agrees with itself only within \
+        +-{:.0} %, too wide for a noise floor; more {what} narrow it",
+        floor.repeats, floor.percent
+    )
+}
+
 fn repeats_in_words(basis: Basis) -> &'static str {
     match basis {
         Basis::Slices => "starts",

@@ -15,13 +15,16 @@ mod request;
 use std::collections::BTreeSet;
 
 use plimsoll_stats::holm;
-use plimsoll_store::{CampaignRecord, CampaignState};
+use plimsoll_store::{CampaignRecord, CampaignState, in_commands};
 
 use self::answer::{p_of_larger_loss, row};
 use self::asked::Asked;
+use self::floor::is_floor;
+use super::undecided::more;
 use crate::AnalysisError;
+use crate::cells::campaigns::progress;
 use crate::stored::Stored;
-use crate::verdicts::{Basis, Estimate, control_line, percent};
+use crate::verdicts::{Basis, Estimate, basis, control_line, percent};
 
 pub use self::floor::AaHistory;
 pub use self::request::{Accepted, GateMetric, GateRequest, Judged, KnownSteps, StepThreshold};
@@ -95,6 +98,8 @@ pub struct Gate {
     pub candidates: Vec<(String, String)>,
     /// Why the gate refuses to answer at all.
     pub refusal: Option<String>,
+    /// The command that goes on, if there is no decision and more measuring could bring one.
+    pub next: Option<String>,
     /// What the A/A control says.
     pub about: Vec<String>,
     /// Whether a step that is unfit takes the decision away.
@@ -133,32 +138,50 @@ pub fn gate_among(
         .zip(adjusted)
         .map(|(asked, p)| row(asked, p, campaign, history))
         .collect();
-    Ok(Gate {
+    let mut gate = Gate {
         campaign: campaign.header.id.clone(),
         metric: request.metric,
         max_regression: request.max_regression,
         rows,
         candidates: among.names(),
-        refusal: refusal(campaign, &asked),
+        refusal: refusal(&asked),
+        next: None,
         about: control_line(among.first()).into_iter().collect(),
         is_strict: request.is_strict,
-    })
+    };
+    gate.next = next(&gate, campaign);
+    Ok(gate)
+}
+
+/// What goes on where there is no decision.
+fn next(gate: &Gate, campaign: &CampaignRecord) -> Option<String> {
+    if gate.exit_code() != 4 {
+        return None;
+    }
+    let header = &campaign.header;
+    let resume = format!("plimsoll resume {}", in_commands(&campaign.path));
+    match campaign.state {
+        CampaignState::Running => Some("the campaign is still running: gate it again".to_owned()),
+        CampaignState::Broken => Some(format!(
+            "{resume}   (the campaign is not finished: {}), then the gate again",
+            progress(campaign)
+        )),
+        CampaignState::Decided => Some(format!("{resume}   (it goes on), then the gate again")),
+        CampaignState::Complete if gate.is_open() => header
+            .confirm
+            .as_ref()
+            .map(|_| more(header, &campaign.path, basis(header))),
+        CampaignState::Complete => None,
+    }
 }
 
 /// Why there is no answer on any step.
-fn refusal(campaign: &CampaignRecord, asked: &[Asked<'_>]) -> Option<String> {
+fn refusal(asked: &[Asked<'_>]) -> Option<String> {
     let mut findings = asked.iter().filter_map(|asked| asked.finding).peekable();
     if findings.peek().is_none() {
-        let next = match campaign.state {
-            CampaignState::Complete => String::new(),
-            _ => format!(
-                "; the campaign is not finished: `plimsoll resume {}` runs what is missing",
-                campaign.header.id
-            ),
-        };
-        return Some(format!(
-            "there is nothing to decide on: no step has a number on both sides{next}"
-        ));
+        return Some(
+            "there is nothing to decide on: no step has a number on both sides".to_owned(),
+        );
     }
     let is_screen = findings.all(|finding| finding.basis == Basis::Screen);
     is_screen.then(|| {
@@ -221,6 +244,11 @@ impl Gate {
 }
 
 impl GateRow {
+    /// The noise floor in percent, if it is one: see [`GateRow::floor_percent`].
+    pub fn floor(&self) -> Option<f64> {
+        self.floor_percent.filter(|percent| is_floor(*percent))
+    }
+
     /// What was found: the estimate, and why there is no yes or no.
     pub fn summary(&self) -> String {
         match (self.estimate, self.reason.is_empty()) {
