@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_core::name::BuildName;
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
+use plimsoll_store::event::Event;
 use plimsoll_store::header::{BuildHeader, CellHeader};
 use plimsoll_store::{
     CampaignDir, CampaignLock, Design, PROFILES_FOLDER, TRIALS_FOLDER, TrialRecord,
@@ -136,6 +137,7 @@ fn run_trials(
     // A plan that ran with verdicts takes as long as was forecast.
     let mut repeats = Repeats {
         may_repeat: confirm.is_some_and(|confirm| confirm.of.is_some()),
+        earlier: Repeats::earlier(done),
         ..Repeats::default()
     };
     let mut broken = 0;
@@ -211,6 +213,8 @@ struct Repeats {
     may_repeat: bool,
     looked_at: u32,
     disturbed: u32,
+    /// The same two of the trials that were complete before, which are in the tables, too.
+    earlier: (u32, u32),
     /// Their numbers.
     again: BTreeSet<u32>,
     /// Whether they were given up.
@@ -218,6 +222,16 @@ struct Repeats {
 }
 
 impl Repeats {
+    fn earlier(done: &[TrialRecord]) -> (u32, u32) {
+        let is_suspect = |trial: &&TrialRecord| {
+            let mut events = trial.events.iter();
+            events.any(|stamped| matches!(stamped.event, Event::Suspect(_)))
+        };
+        let complete = done.iter().filter(|trial| trial.is_complete());
+        let disturbed = complete.clone().filter(is_suspect).count();
+        (complete.count() as u32, disturbed as u32)
+    }
+
     /// Counts a trial that is complete. True if it is to run again.
     fn look(&mut self, trial: &ScheduledTrial, attempt: u32, is_disturbed: bool) -> bool {
         self.looked_at += 1;
@@ -245,7 +259,8 @@ impl Repeats {
     fn in_words(&self) -> Option<String> {
         let counted = format!(
             "{} of {} trials were disturbed",
-            self.disturbed, self.looked_at
+            self.earlier.1 + self.disturbed,
+            self.earlier.0 + self.looked_at
         );
         match (self.is_given_up, self.is_worth_a_line()) {
             (true, _) => Some(format!(

@@ -414,6 +414,30 @@ fn what_a_run_ends_with_and_the_page_say_why_a_step_is_invalid() {
     );
 }
 
+/// It was over all steps, those that make the data included, and the ratios are over some.
+#[test]
+fn what_others_took_is_of_the_steps_that_are_judged() {
+    let stolen = |in_judged: bool| {
+        let steal = move |_: u32, _: &str, made: &mut common::Made| {
+            let is_judged = ["qr100", "qp100"].contains(&made.done.step.as_str());
+            if is_judged == in_judged {
+                let total = made.done.host[HostReading::CpuTotal].value().unwrap();
+                let shares = [
+                    (HostReading::CpuSteal, 0.3),
+                    (HostReading::CpuIdle, 0.2),
+                    (HostReading::CpuIowait, 0.0),
+                ];
+                for (reading, share) in shares {
+                    made.done.host.put(reading, Reading::Ok(share * total));
+                }
+            }
+        };
+        plimsoll_analysis::machine_taken(&view(&blocks(12, true, &steal)))
+    };
+    assert_eq!(stolen(false), None);
+    assert!(stolen(true).is_some());
+}
+
 #[test]
 fn blocks_with_steal_stay_and_those_of_a_slow_canary_leave() {
     let steal = |block: u32, label: &str, made: &mut common::Made| {

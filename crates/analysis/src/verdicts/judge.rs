@@ -114,16 +114,8 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
             .filter(|cell| experiment.cells[*cell].is_control())
             .collect(),
         conditions: conditions(first.campaign),
-        taken: taken(experiment.cells),
+        taken: judge.taken(),
     }
-}
-
-/// The mean share of the machine that others took.
-fn taken(cells: &[CellRuns<'_>]) -> Option<f64> {
-    let runs = cells.iter().flat_map(|cell| &cell.runs);
-    let counted = runs.filter(|run| run.is_used && run.done.is_some());
-    let shares: Vec<f64> = counted.map(|run| run.taken).collect();
-    (!shares.is_empty()).then(|| mean(&shares))
 }
 
 /// Who makes the findings of one experiment.
@@ -164,6 +156,17 @@ impl<'a> Question<'a> {
 }
 
 impl<'a> Judge<'a> {
+    /// The mean share of the machine that others took in the steps that are judged: what was loaded
+    /// before is in no ratio.
+    fn taken(&self) -> Option<f64> {
+        let is_judged = |name: &str| self.steps.iter().any(|step| step.name == name);
+        let runs = self.experiment.cells.iter().flat_map(|cell| &cell.runs);
+        let counted =
+            runs.filter(|run| run.is_used && run.done.is_some() && is_judged(&run.step.name));
+        let shares: Vec<f64> = counted.map(|run| run.taken).collect();
+        (!shares.is_empty()).then(|| mean(&shares))
+    }
+
     /// The base against its second instance, metric by metric.
     fn control_pairs(&self) -> Vec<(&'a StepView, Judged, Pairs)> {
         let Some((of, again)) = self.experiment.control else {
