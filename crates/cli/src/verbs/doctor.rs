@@ -85,18 +85,27 @@ fn show(findings: &[Finding]) {
 }
 
 fn section<'f>(title: &str, findings: impl Iterator<Item = (&'f Check, &'f Remedy)>) {
-    let mut findings = findings.peekable();
-    if findings.peek().is_none() {
+    // A remedy of several checks stands once, below all of them.
+    let mut by_remedy: Vec<(&Remedy, Vec<&Check>)> = Vec::new();
+    for (check, remedy) in findings {
+        match by_remedy.iter_mut().find(|(known, _)| *known == remedy) {
+            Some((_, checks)) => checks.push(check),
+            None => by_remedy.push((remedy, vec![check])),
+        }
+    }
+    if by_remedy.is_empty() {
         return;
     }
     anstream::println!("\x1b[1m{title}\x1b[0m");
-    for (check, remedy) in findings {
-        let colour = if check.status == Status::Fail {
-            "\x1b[31m"
-        } else {
-            "\x1b[33m"
-        };
-        anstream::println!("  {colour}{}\x1b[0m: {}", check.name, check.finding);
+    for (remedy, checks) in by_remedy {
+        for check in checks {
+            let colour = if check.status == Status::Fail {
+                "\x1b[31m"
+            } else {
+                "\x1b[33m"
+            };
+            anstream::println!("  {colour}{}\x1b[0m: {}", check.name, check.finding);
+        }
         anstream::println!("      {}", remedy.effect);
         for command in &remedy.commands {
             anstream::println!("      $ {command}");

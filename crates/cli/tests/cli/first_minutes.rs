@@ -217,6 +217,15 @@ fn the_doctor_has_a_remedy_for_each_warning() {
     }
     let words = text(&place.run(&["doctor"]).stdout);
     assert!(words.contains("Fine ("), "{words}");
+    // It named the same command below each of three checks, and spoke of turns.
+    let mut commands: Vec<&str> = words
+        .lines()
+        .filter(|line| line.starts_with("      $ "))
+        .collect();
+    let all = commands.len();
+    commands.sort_unstable();
+    commands.dedup();
+    assert!(commands.len() == all && !words.contains("turn"), "{words}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub fn remedy(check: &Check, sys_root: &std::path::Path) -> Option<Remedy> {
         ),
         "swappiness" => (
             one("sudo sysctl vm.swappiness=1"),
-            "caches of idle servers are written to swap between their turns",
+            "caches of servers that are idle for a moment are written to swap",
         ),
         "transparent_huge_pages" => (
             write("madvise", "kernel/mm/transparent_hugepage/enabled"),
@@ -75,8 +75,7 @@ pub fn remedy(check: &Check, sys_root: &std::path::Path) -> Option<Remedy> {
         ),
         "load_average" | "foreign_cpu" | "pressure" => (
             who(),
-            "turns in which others work are left out, and starts with many of them have wider \
-             intervals: it takes longer, or less is decided",
+            "what others take makes intervals wider: it takes longer, or less is decided",
         ),
         "virtual_machine" => (
             Vec::new(),
