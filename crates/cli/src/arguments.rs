@@ -8,6 +8,12 @@ use plimsoll_analysis::{GateMetric, StepThreshold};
 use plimsoll_core::name::BuildName;
 use plimsoll_store::DEFAULT_STORE;
 
+/// What a newcomer types first.
+const START_HERE: &str = "\
+Start here:
+  plimsoll run     # compares two configs of SQLite, in about 90 s
+  plimsoll init    # writes a plan for what you have";
+
 /// Finds performance regressions in database engines.
 ///
 /// Runs benchmarks over builds x configs of an engine and reports the throughput, latency, CPU and
@@ -16,6 +22,7 @@ use plimsoll_store::DEFAULT_STORE;
 #[command(
     name = "plimsoll",
     version,
+    before_help = START_HERE,
     max_term_width = 110,
     subcommand_required = true,
     arg_required_else_help = true

@@ -21,10 +21,11 @@ mod verbs;
 use std::process::ExitCode;
 
 use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use arguments::{Arguments, Verb};
 use failure::Failure;
+use verbs::survey::is_plan;
 use verbs::{
     assets, bisect, build, campaign, confirm, doctor, exchange, gate, init, machine, plan, results,
     verdicts, workload,
@@ -42,6 +43,9 @@ fn main() -> ExitCode {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
             );
             let _ = error.print();
+            if let Some(plan) = plan_instead_of_verb(&error) {
+                tell!("{plan} is a plan: plimsoll run {plan}");
+            }
             return ExitCode::from(if is_help { 0 } else { failure::USAGE });
         }
     };
@@ -85,5 +89,16 @@ fn main() -> ExitCode {
             tell!("plimsoll: {failure}");
             ExitCode::from(failure.exit_code())
         }
+    }
+}
+
+/// The plan that stands where a verb should.
+fn plan_instead_of_verb(error: &clap::Error) -> Option<&str> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    match error.get(ContextKind::InvalidSubcommand)? {
+        ContextValue::String(name) if is_plan(name) => Some(name),
+        _ => None,
     }
 }

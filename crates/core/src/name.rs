@@ -77,11 +77,11 @@ impl FromStr for BuildName {
             .into_iter()
             .find(|known| known.as_str() == engine)
             .ok_or_else(|| {
-                let known = EngineName::ALL.map(EngineName::as_str);
+                let known: Vec<&str> = EngineName::for_people().map(EngineName::as_str).collect();
                 NameError::UnknownEngine {
                     engine: engine.to_owned(),
                     known: known.join(", "),
-                    hint: suggest::hint(engine, known),
+                    hint: suggest::hint(engine, known.iter().copied()),
                 }
             })?;
         Ok(Self {
@@ -198,12 +198,11 @@ mod tests {
             assert_eq!(text.parse::<BuildName>().unwrap().to_string(), text);
         }
         let error = "sqlit".parse::<BuildName>().unwrap_err().to_string();
-        let known = EngineName::ALL.map(EngineName::as_str).join(", ");
         assert_eq!(
             error,
-            format!(
-                "unknown engine \"sqlit\": this version knows {known} (did you mean \"sqlite\"?)"
-            )
+            "unknown engine \"sqlit\": this version knows sqlite, mysql, mariadb, postgres, rocksdb \
+            (did you mean \"sqlite\"?)",
+            "the engine that does nothing is for tests"
         );
         assert!("sqlite@".parse::<BuildName>().is_err());
         assert!("sqlite@3/4".parse::<BuildName>().is_err());

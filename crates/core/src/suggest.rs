@@ -12,20 +12,36 @@ pub fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -
 }
 
 /// ` (did you mean "x"?)` or nothing, to end an error sentence with. If nothing is near, names
-/// that begin so are meant.
+/// that begin so are meant, or nearly so.
 pub fn hint<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    let candidates: Vec<&str> = candidates.into_iter().collect();
-    let longer: Vec<&str> = candidates
+    let all: Vec<&str> = candidates.into_iter().collect();
+    let longer: Vec<&str> = all
         .iter()
         .copied()
         .filter(|name| typed.len() >= LEAST_PREFIX && name.starts_with(typed))
         .collect();
-    match (longer.as_slice(), nearest(typed, candidates)) {
+    match (longer.as_slice(), nearest(typed, all.iter().copied())) {
         ([_, _, ..], _) => format!(" (did you mean one of {}?)", first_few(&longer)),
         ([only], None) => format!(" (did you mean \"{only}\"?)"),
         (_, Some(name)) => format!(" (did you mean \"{name}\"?)"),
-        ([], None) => String::new(),
+        ([], None) => match nearly_beginning(typed, &all)[..] {
+            [] => String::new(),
+            [only] => format!(" (did you mean \"{only}\"?)"),
+            ref several => format!(" (did you mean one of {}?)", first_few(several)),
+        },
     }
+}
+
+/// The names whose beginning is one typing mistake away.
+fn nearly_beginning<'a>(typed: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let letters = typed.chars().count();
+    let is_near = |name: &str| {
+        let beginning = |length: usize| name.chars().take(length).collect::<String>();
+        letters > LEAST_PREFIX
+            && (letters - 1..=letters + 1)
+                .any(|length| strsim::damerau_levenshtein(typed, &beginning(length)) <= 1)
+    };
+    names.iter().copied().filter(|name| is_near(name)).collect()
 }
 
 /// So many characters are the beginning of a name and not of half of them.
@@ -77,6 +93,12 @@ mod tests {
             ("sacn", " (did you mean \"scan\"?)"),
             ("s", ""),
             ("point", ""),
+            // A name that is much longer was not suggested.
+            (
+                "raed-write",
+                " (did you mean one of read-write_range=10, read-write_range=100?)",
+            ),
+            ("red-only", " (did you mean \"read-only-sum\"?)"),
         ] {
             assert_eq!(hint(typed, known), wanted, "{typed}");
         }

@@ -9,10 +9,11 @@ use plimsoll_core::name::BuildName;
 use plimsoll_core::plan::Family;
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{LabError, load_plan, parse_plan};
+use plimsoll_store::shell_word;
 
-use crate::arguments::{Init, Places, PlanVerb};
+use crate::arguments::{Init, Places};
 use crate::failure::{Failure, VerbResult};
-use crate::verbs::plan;
+use crate::verbs::plan::summary;
 
 /// What a plan compares.
 enum Compared {
@@ -61,15 +62,19 @@ pub fn init(places: &Places, arguments: &Init) -> VerbResult {
     // An answer that is wrong leaves no file, and takes none away.
     parse_plan(&path, &text).map_err(LabError::from)?;
     write(&arguments.out, &text, arguments.force)?;
-    load_plan(Some(&path))?;
+    let plan = load_plan(Some(&path))?;
     anstream::println!("wrote {path}\n");
-    let explain = PlanVerb::Explain {
-        plan: path.clone(),
-        json: false,
-    };
-    let code = plan::plan(places, &explain)?;
-    anstream::println!("\nNext: plimsoll run {path}");
-    Ok(code)
+    for line in summary(places, &plan)? {
+        anstream::println!("{line}");
+    }
+    if let Compared::Servers(_) = answers.compared {
+        anstream::println!(
+            "no server was contacted: whether it answers and its database is empty, `run` finds out"
+        );
+    }
+    let path = shell_word(&path);
+    anstream::println!("Step by step: plimsoll plan explain {path}\nNext: plimsoll run {path}");
+    Ok(0)
 }
 
 fn refuse_overwriting(arguments: &Init) -> Result<(), Failure> {

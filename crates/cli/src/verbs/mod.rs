@@ -13,6 +13,6 @@ pub mod machine;
 pub mod plan;
 pub mod results;
 mod running;
-mod survey;
+pub mod survey;
 pub mod verdicts;
 pub mod workload;

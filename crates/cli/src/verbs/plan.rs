@@ -4,7 +4,9 @@ use plimsoll_analysis::{Power, Stored, power_of_blocks};
 use plimsoll_core::plan::{Plan, Verdicts};
 use plimsoll_core::units::{count, format_bytes, format_count, format_duration_ns};
 use plimsoll_host::{Proc, capture_environment};
-use plimsoll_lab::{CellForecast, ConfirmForecast, Forecast, StepForecast, forecast, load_plan};
+use plimsoll_lab::{
+    CellForecast, ConfirmForecast, Forecast, LoadedPlan, StepForecast, forecast, load_plan,
+};
 use serde::Serialize;
 
 use crate::arguments::{Places, PlanVerb};
@@ -13,12 +15,7 @@ use crate::failure::{Failure, VerbResult};
 pub fn plan(places: &Places, verb: &PlanVerb) -> VerbResult {
     let (PlanVerb::Check { plan, json } | PlanVerb::Explain { plan, json }) = verb;
     let loaded = load_plan(Some(plan))?;
-    let forecast = forecast(
-        &loaded,
-        &places.store(),
-        &places.builds()?,
-        &places.data_dir()?,
-    )?;
+    let forecast = forecast_of(places, &loaded)?;
     match verb {
         PlanVerb::Check { .. } if *json => print_json(&loaded.plan)?,
         PlanVerb::Check { .. } => {
@@ -51,6 +48,22 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> VerbResult {
         }
     }
     Ok(0)
+}
+
+fn forecast_of(places: &Places, plan: &LoadedPlan) -> Result<Forecast, Failure> {
+    let (store, builds) = (places.store(), places.builds()?);
+    Ok(forecast(plan, &store, &builds, &places.data_dir()?)?)
+}
+
+/// What a plan is, takes and can decide, in two or three lines.
+pub fn summary(places: &Places, plan: &LoadedPlan) -> Result<Vec<String>, Failure> {
+    let forecast = forecast_of(places, plan)?;
+    let mut lines = heading(&plan.plan.description, &forecast);
+    if let (Some(Verdicts::Blocks(_)), Some(confirm)) = (plan.plan.verdicts, &forecast.confirm) {
+        let power = power(places, &plan.plan, confirm)?.to_text();
+        lines.extend(Some(power).filter(|power| !power.is_empty()));
+    }
+    Ok(lines)
 }
 
 /// The document of `plan explain --json`: a forecast, and what blocks can show.
@@ -145,12 +158,13 @@ fn about(count: u64) -> String {
     format_count(count / step * step)
 }
 
-fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
+/// Name, time and disk.
+fn heading(description: &str, forecast: &Forecast) -> Vec<String> {
     let name = &forecast.plan;
-    match description {
-        "" => anstream::println!("{name}"),
-        _ => anstream::println!("{name}: {description}"),
-    }
+    let title = match description {
+        "" => name.clone(),
+        _ => format!("{name}: {description}"),
+    };
     let free = match forecast.free_bytes {
         Some(free) => format!("{} free", format_bytes(free)),
         None => "free space unknown".to_owned(),
@@ -159,11 +173,18 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
         Some(_) => format!(", about {}", seconds(forecast.seconds)),
         None => String::new(),
     };
-    anstream::println!(
+    let takes = format!(
         "{}{about}; {} of disk needed with a fifth to spare, {free}",
         how_often(forecast),
         format_bytes(forecast.disk_bytes),
     );
+    vec![title, takes]
+}
+
+fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
+    for line in heading(description, forecast) {
+        anstream::println!("{line}");
+    }
     // Cells that differ in their build alone have the same steps: the table is shown once.
     let shape = |cell: &CellForecast| format!("{:?}", (&cell.steps, cell.peak_rows));
     for (index, cell) in forecast.cells.iter().enumerate() {

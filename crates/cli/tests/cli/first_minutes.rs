@@ -228,6 +228,81 @@ fn the_doctor_has_a_remedy_for_each_warning() {
     assert!(commands.len() == all && !words.contains("turn"), "{words}");
 }
 
+/// `init` scrolled its summary away, said nothing of a server that it did not contact, and listed
+/// all versions as the nearest ones.
+#[test]
+fn init_ends_in_a_few_lines() {
+    let place = Place::new();
+    let init = |arguments: &[&str]| {
+        let output =
+            place.run(&[&["init", "--force", "--out", "my plan.toml"][..], arguments].concat());
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let (stdout, stderr) = init(&["--builds", "sqlite"]);
+    let (_, summary) = stdout
+        .split_once("\n\n")
+        .unwrap_or_else(|| panic!("{stderr}"));
+    assert!(
+        summary.lines().count() <= 6
+            && summary.contains("verdicts by slices within 10m")
+            && summary.ends_with(
+                "Step by step: plimsoll plan explain 'my plan.toml'\nNext: plimsoll run 'my plan.toml'\n"
+            ),
+        "{stdout}"
+    );
+    let (stdout, _) = init(&["--builds", "sqlite", "--workload", "insert-benchmark"]);
+    assert!(
+        stdout.contains("blocks find differences from ") && stdout.lines().count() <= 8,
+        "{stdout}"
+    );
+    let (stdout, _) = init(&["--server", "prod=postgres://b@nowhere.invalid/db"]);
+    assert!(stdout.contains("no server was contacted: "), "{stdout}");
+    let (_, stderr) = init(&["--builds", "mysql@8.0.99"]);
+    assert!(
+        stderr.ends_with(
+            "the nearest are: mysql@9.7, mysql@8.0.33, mysql@8.0.15 and 7 more, see `plimsoll \
+            build list`\n"
+        ),
+        "{stderr}"
+    );
+}
+
+/// What a newcomer mistypes or does not know yet had no hint.
+#[test]
+fn the_first_mistakes_have_a_way_out() {
+    let place = Place::new();
+    let cases: [(&[&str], &str); 5] = [
+        (
+            &["run", "nosuch.toml"],
+            "`plimsoll init` writes one for what you have",
+        ),
+        (&["quick"], "quick is a plan: plimsoll run quick\n"),
+        (
+            &["small.toml"],
+            "small.toml is a plan: plimsoll run small.toml\n",
+        ),
+        (
+            &["init", "--builds", "msql@8"],
+            "this version knows sqlite, mysql, mariadb, postgres, rocksdb (did you mean \"mysql\"?)",
+        ),
+        (
+            &["init", "--builds", "sqlite", "--workload", "sysbnch"],
+            "unknown workload \"sysbnch\" (did you mean one of sysbench-2025, sysbench-2023?)",
+        ),
+    ];
+    for (arguments, expected) in cases {
+        let output = place.run(arguments);
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
+    }
+    let help = text(&place.run(&["--help"]).stdout);
+    assert!(
+        help.starts_with("Start here:\n  plimsoll run ") && help.contains("\n  plimsoll init "),
+        "{help}"
+    );
+}
+
 #[test]
 fn completions_and_the_manual_know_every_verb() {
     let place = Place::new();

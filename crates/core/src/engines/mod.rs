@@ -231,6 +231,11 @@ impl EngineName {
         self.facts().key
     }
 
+    /// The engines that hold data: the one that does nothing measures Plimsoll itself.
+    pub fn for_people() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|engine| *engine != Self::Null)
+    }
+
     /// Whether the engine is inside this program: nothing is fetched for it.
     pub fn is_built_in(self) -> bool {
         self.facts().lives == Lives::BuiltIn

@@ -75,7 +75,8 @@ pub fn load_plan(plan: Option<&str>) -> Result<LoadedPlan, LabError> {
         let known: Vec<&str> = shipped_plans().map(|(known, _)| known).collect();
         let hint = plimsoll_core::suggest::hint(name, known.iter().copied());
         return Err(LabError::Usage(format!(
-            "there is no plan file {name}{hint}; shipped plans: {}",
+            "there is no plan file {name}{hint}; `plimsoll init` writes one for what you have; \
+            shipped plans: {}",
             known.join(", ")
         )));
     };

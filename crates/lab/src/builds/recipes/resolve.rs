@@ -7,7 +7,7 @@ use crate::builds::error::BuildError;
 use crate::builds::recipes::recipe::Recipe;
 
 /// An error lists this many of the builds there are.
-const LISTED: usize = 12;
+const LISTED: usize = 3;
 
 /// A build that exists, be it here or to be fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -497,7 +497,7 @@ mod tests {
             (
                 "mysql@8.4",
                 "there is no build mysql@8.4; the nearest are: mysql@9.7, mysql@8.0.33, \
-                mysql@8.0.15, mysql@8.0.12, mysql@5.7.22",
+                mysql@8.0.15 and 7 more, see `plimsoll build list`",
             ),
             (
                 "mysql@8.0.3",
