@@ -51,7 +51,8 @@ pub struct Places {
     #[arg(long, global = true, value_name = "DIR", help_heading = "Folders")]
     pub data: Option<PathBuf>,
     /// Folder that holds the builds of engines
-    /// [default: plimsoll/builds in the user's cache folder, for root in /var/cache]
+    /// [default: builds in $PLIMSOLL_CACHE, else plimsoll/builds in the user's cache folder, for
+    /// root in /var/cache]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Folders")]
     pub cache: Option<PathBuf>,
 }

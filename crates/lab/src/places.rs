@@ -37,8 +37,22 @@ pub fn default_data_dir() -> Result<PathBuf, LabError> {
     })
 }
 
-/// The folder of builds when none is given: `plimsoll/builds` in the cache folder.
+/// The variable that names a folder in place of `plimsoll` in the cache folder, for builds.
+const CACHE_VARIABLE: &str = "PLIMSOLL_CACHE";
+
+/// The folder of builds when none is given: `builds` in what `PLIMSOLL_CACHE` names, else
+/// `plimsoll/builds` in the cache folder.
 pub fn default_cache_dir() -> Result<PathBuf, LabError> {
+    if let Some(cache) = std::env::var_os(CACHE_VARIABLE).filter(|cache| !cache.is_empty()) {
+        let cache = PathBuf::from(cache);
+        return match cache.is_absolute() {
+            true => Ok(cache.join("builds")),
+            false => Err(LabError::Usage(format!(
+                "{CACHE_VARIABLE} is {}: it must be an absolute path, or use --cache DIR",
+                cache.display()
+            ))),
+        };
+    }
     cache_dir("builds").ok_or_else(|| {
         LabError::Usage(
             "neither XDG_CACHE_HOME nor HOME is set: say where builds go with --cache DIR".into(),

@@ -303,6 +303,41 @@ fn the_first_mistakes_have_a_way_out() {
     );
 }
 
+/// The program took no notice of it.
+#[test]
+fn builds_are_in_the_cache_that_the_variable_names() {
+    let place = Place::new();
+    let of = |cache: &str, arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        let output = command.env("PLIMSOLL_CACHE", cache).output().unwrap();
+        (
+            output.status.code(),
+            text(&output.stdout) + &text(&output.stderr),
+        )
+    };
+    let build = place.path("cache/builds/postgres+mine");
+    fs::create_dir_all(&build).unwrap();
+    fs::write(build.join("build.json"), "{}").unwrap();
+    let cache = place.path("cache");
+    let (_, found) = of(cache.to_str().unwrap(), &["build", "check"]);
+    assert!(found.contains("postgres+mine"), "{found}");
+    let empty = place.path("empty");
+    let (_, found) = of(
+        cache.to_str().unwrap(),
+        &["--cache", empty.to_str().unwrap(), "build", "check"],
+    );
+    assert!(
+        !found.contains("postgres+mine"),
+        "--cache comes first: {found}"
+    );
+    let (code, error) = of("some/where", &["build", "check"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        error.contains("PLIMSOLL_CACHE is some/where: it must be an absolute path"),
+        "{error}"
+    );
+}
+
 #[test]
 fn completions_and_the_manual_know_every_verb() {
     let place = Place::new();
