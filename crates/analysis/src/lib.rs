@@ -64,3 +64,4 @@ pub use verdicts::{
 };
 pub use view::View;
 pub use waits::{WaitChange, Waited, waits_of};
+pub use words::changed_files::changed_files;

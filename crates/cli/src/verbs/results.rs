@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use plimsoll_analysis::{
-    Options, Stored, View, analyse_among, brief_lines, default_view, verdict_lines,
+    Options, Stored, View, analyse_among, brief_lines, changed_files, default_view, verdict_lines,
 };
-use plimsoll_store::{CampaignDir, CampaignRecord, CampaignState, Change, check_seal};
+use plimsoll_store::{CampaignDir, CampaignRecord};
 
 use crate::arguments::{Format, Places, Report, Selection, Show};
 use crate::failure::{Failure, VerbResult};
@@ -15,7 +15,9 @@ use crate::output::print;
 pub fn show(places: &Places, arguments: &Show) -> VerbResult {
     let store = places.store();
     let record = store.find(arguments.campaign.as_deref())?.load()?;
-    let view = view(&[record], &arguments.selection, &Stored::newest(&store))?;
+    let changes = changes([&record])?;
+    let mut view = view(&[record], &arguments.selection, &Stored::newest(&store))?;
+    view.note_changed_files(&changes);
     if arguments.json {
         print(&format!("{:#}\n", plimsoll_report::show_json(&view)))?;
     } else {
@@ -43,8 +45,12 @@ pub fn report(places: &Places, arguments: &Report) -> VerbResult {
         .iter()
         .map(CampaignDir::load)
         .collect::<Result<Vec<_>, _>>()?;
-    records.iter().try_for_each(warn_of_changes)?;
-    let view = view(&records, &arguments.selection, &Stored::newest(&store))?;
+    let changes = changes(&records)?;
+    for change in &changes {
+        tell!("warning: {change}");
+    }
+    let mut view = view(&records, &arguments.selection, &Stored::newest(&store))?;
+    view.note_changed_files(&changes);
     let text = match arguments.format {
         Format::Html => plimsoll_report::to_html(&view),
         Format::Md => plimsoll_report::to_markdown(&view),
@@ -72,42 +78,15 @@ pub fn report(places: &Places, arguments: &Report) -> VerbResult {
     Ok(0)
 }
 
-/// Says which files of finished trials are no longer what they were when the trial was sealed.
-fn warn_of_changes(record: &CampaignRecord) -> Result<(), Failure> {
-    let is_over = record.state != CampaignState::Running;
-    for trial in &record.trials {
-        let found = match check_seal(&trial.dir) {
-            Err(error) => {
-                let Some(damage) = error.damage() else {
-                    return Err(error.into());
-                };
-                tell!(
-                    "warning: {damage}: whether other files of its trial were changed is not known"
-                );
-                continue;
-            }
-            Ok(None) if is_over && trial.is_complete() => {
-                let dir = trial.dir.display();
-                tell!(
-                    "warning: {dir} has no seal.json: whether its files were changed is not known"
-                );
-                continue;
-            }
-            Ok(found) => found.unwrap_or_default(),
-        };
-        for mismatch in found {
-            let change = match mismatch.change {
-                Change::Changed => "was changed",
-                Change::Missing => "is missing",
-                Change::Added => "was added",
-            };
-            tell!(
-                "warning: {} {change} after its trial ended",
-                trial.dir.join(mismatch.path).display()
-            );
-        }
+/// What is not as it was sealed, of all campaigns.
+fn changes<'a>(
+    records: impl IntoIterator<Item = &'a CampaignRecord>,
+) -> Result<Vec<String>, Failure> {
+    let mut all = Vec::new();
+    for record in records {
+        all.extend(changed_files(record)?);
     }
-    Ok(())
+    Ok(all)
 }
 
 fn view(
@@ -127,7 +106,9 @@ fn view(
 
 /// Writes the campaign's own page.
 pub fn write_page(campaign: &CampaignDir) -> Result<PathBuf, Failure> {
-    Ok(campaign.write_page(&plimsoll_report::to_html(&default_view(campaign)?))?)
+    let mut view = default_view(campaign)?;
+    view.note_changed_files(&changes([&campaign.load()?])?);
+    Ok(campaign.write_page(&plimsoll_report::to_html(&view))?)
 }
 
 /// The tables on standard output.

@@ -161,6 +161,19 @@ fn a_file_changed_after_its_trial_is_pointed_out() {
         "{}",
         text(&warned.stderr)
     );
+    // It was in that line alone, which nobody sees who has the page.
+    let note = "Files are not as they were sealed, and numbers may not be what was measured: ";
+    for verb in [&["show"][..], &["report", "--format", "md"]] {
+        let shown = text(&place.run(verb).stdout);
+        let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains(note) && words.contains("l.i0.hlog was changed"),
+            "{verb:?}: {shown}"
+        );
+    }
+    assert_eq!(place.run(&["report"]).status.code(), Some(0));
+    let page = std::fs::read_to_string(place.campaign().join("report/index.html")).unwrap();
+    assert!(page.contains(note), "the page has it, too");
 }
 
 #[test]
