@@ -17,6 +17,7 @@ mod gate_example;
 mod import;
 mod live;
 mod perf;
+mod power_cut;
 mod resume;
 mod rocksdb;
 mod servers;

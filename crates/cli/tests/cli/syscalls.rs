@@ -18,7 +18,7 @@ use crate::drawn;
 use crate::support::{Place, text, wait, wait_until};
 
 /// Both steps load and verify; the trial runs under `./wrapper`.
-const PLAN: &str = "name = \"tiny\"\nworkload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\n\
+pub const PLAN: &str = "name = \"tiny\"\nworkload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\n\
     configs = [\"wal_full\"]\nsteps = [\"l.i0\", \"l.x\"]\nverify = \"full\"\nwait = \"1ms\"\n\
     comparable = false\n[sizes]\nrows = \"500\"\nwrite_rows = \"100\"\nduration = \"1s\"\n\
     [config.wal_full]\nprefix = [\"./wrapper\"]\n";
@@ -118,7 +118,7 @@ impl Fault {
     }
 }
 
-fn place() -> Place {
+pub fn place() -> Place {
     let place = Place::new();
     fs::write(place.path("plan.toml"), PLAN).unwrap();
     wrap(&place, "");
@@ -211,14 +211,19 @@ fn inject(fault: Fault, reference: &Place) {
     println!("{fault}: ended with {code:?}");
 }
 
-#[test]
-fn a_call_that_fails_costs_a_result_and_never_truth() {
-    let test = "cli::syscalls::a_call_that_fails_costs_a_result_and_never_truth";
-    let can_trace = Command::new("strace")
+/// Whether there is a strace that may trace.
+pub fn can_trace() -> bool {
+    let traced = Command::new("strace")
         .args(["-qqq", "-o", "/dev/null", "true"])
         .stderr(Stdio::null())
         .status();
-    if !can_trace.is_ok_and(|status| status.success()) {
+    traced.is_ok_and(|status| status.success())
+}
+
+#[test]
+fn a_call_that_fails_costs_a_result_and_never_truth() {
+    let test = "cli::syscalls::a_call_that_fails_costs_a_result_and_never_truth";
+    if !can_trace() {
         return skip(test, "no strace, or no right to trace");
     }
     let (count, mut draw) = drawn::faults("syscalls", FEW);
