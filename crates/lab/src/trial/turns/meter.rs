@@ -217,4 +217,53 @@ mod tests {
         busy.kill().unwrap();
         busy.wait().unwrap();
     }
+    /// A process that uses CPU from when it is told to until it is killed, or for some seconds.
+    fn worker() -> std::process::Child {
+        let burn = "read line; i=0; while [ $i -lt 9000000 ]; do i=$((i + 1)); done";
+        std::process::Command::new("sh")
+            .args(["-c", burn])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Whoever works in a turn, the CPU is written to whose it is: no more than the process's own
+    /// clock says, and no less.
+    #[test]
+    fn each_process_has_its_own_cpu_and_no_others() {
+        const LEAST_NS: u64 = 20_000_000;
+        let dir = tempfile::tempdir().unwrap();
+        for works in 0..2 {
+            let mut both = [worker(), worker()];
+            let [server, other] = [both[0].id(), both[1].id()];
+            let servers = ServerProcesses::find(&Proc::new(), &[server]).unwrap();
+            let mut meter = TurnMeter::new(Some(servers), dir.path());
+            meter.set_peers(vec![other], Vec::new());
+            let clocks = || [server, other].map(|pid| plimsoll_host::process_cpu_ns(pid).unwrap());
+            let before = clocks();
+            let first = meter.read();
+            let begun = clocks();
+            drop(both[works].stdin.take());
+            while clocks()[works] < begun[works] + LEAST_NS {
+                std::thread::yield_now();
+            }
+            let ending = clocks();
+            let found = meter.read().since(&first);
+            let ended = clocks();
+            for process in &mut both {
+                process.kill().unwrap();
+                process.wait().unwrap();
+            }
+            for (at, found) in [found.engine_ns, found.other_servers_ns]
+                .into_iter()
+                .enumerate()
+            {
+                let truth = ending[at] - begun[at]..=ended[at] - before[at];
+                assert!(
+                    truth.contains(&found.unwrap()),
+                    "{works}: {found:?} of {truth:?}"
+                );
+            }
+        }
+    }
 }
