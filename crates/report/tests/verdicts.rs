@@ -258,6 +258,29 @@ fn disturbed_rounds_leave_and_a_disturbed_machine_does_not() {
     assert_eq!(rounds, [(40, 0), (32, 8), (40, 0), (40, 0), (40, 0)]);
 }
 
+/// However clear the difference is: nobody knows by how much the base differs from itself.
+#[test]
+fn without_a_control_there_is_no_verdict() {
+    // Servers that should have stood worked in all of its turns.
+    let disturb = |_: u32, label: &str, turns: &mut Vec<Turn>| {
+        if label == CONTROL {
+            turns
+                .iter_mut()
+                .for_each(|turn| turn.other_servers_cpu_ns = Some(9_000_000));
+        }
+    };
+    let view = view(&slices(5, 40, &disturb).load());
+    for (label, step) in [(SLOW, "qp100"), (SAME, "qr100")] {
+        let found = finding(&view, label, step, "qps");
+        assert_eq!(found.call.word(), "invalid", "{label} {step}");
+        assert!(
+            found.reason.contains("there is no A/A control"),
+            "{}",
+            found.reason
+        );
+    }
+}
+
 #[test]
 fn turns_without_operations_are_no_measurement() {
     let empty = |_: u32, label: &str, turns: &mut Vec<Turn>| {

@@ -107,6 +107,7 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -166,6 +167,26 @@ mod tests {
             other.kill().unwrap();
             other.wait().unwrap();
         }
+    }
+
+    /// Between its turns a server is stopped.
+    #[test]
+    fn what_is_stopped_is_ended_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().canonicalize().unwrap().join("campaign/1-a1");
+        let mut stopped = start("kill -STOP $$; sleep 60", |command| {
+            command.env(MARK, &data);
+        });
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let state = || fs::read_to_string(format!("/proc/{}/stat", stopped.id())).unwrap();
+        while !state().contains(") T ") && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(end_below(&data));
+        let has_ended = state().contains(") Z ");
+        stopped.kill().unwrap();
+        stopped.wait().unwrap();
+        assert!(has_ended, "it is still there");
     }
 
     #[test]
