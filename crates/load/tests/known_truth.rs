@@ -1022,8 +1022,19 @@ fn cases(clients: std::ops::Range<usize>) -> impl Strategy<Value = Case> {
     )
 }
 
+/// So many cases; what fails is made smaller 400 times, or as often as `PROPTEST_MAX_SHRINK_ITERS`
+/// says.
+fn config(cases: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig {
+        cases,
+        max_shrink_iters: default.max_shrink_iters.min(400),
+        ..default
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 350, max_shrink_iters: 400, ..ProptestConfig::default() })]
+    #![proptest_config(config(350))]
 
     #[test]
     fn every_number_of_a_step_is_what_its_worker_did(case in cases(1..2)) {
@@ -1032,7 +1043,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, max_shrink_iters: 400, ..ProptestConfig::default() })]
+    #![proptest_config(config(150))]
 
     #[test]
     fn every_number_of_a_step_is_what_its_workers_did(case in cases(2..5)) {
