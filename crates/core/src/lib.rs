@@ -9,6 +9,7 @@ pub mod engines;
 pub mod histogram;
 pub mod name;
 pub mod plan;
+pub mod planted;
 pub mod readings;
 pub mod record;
 pub mod rocksdb;

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{ExternalServer, SessionClient};
+use plimsoll_core::planted::{self, Bug};
 
 use crate::deadline::within;
 use crate::{
@@ -228,7 +229,7 @@ fn leftovers(
     let foreign: Vec<&str> = found
         .iter()
         .map(String::as_str)
-        .filter(|name| !ours.contains(name))
+        .filter(|name| !ours.contains(name) && !planted::is(Bug::MarkerIgnored))
         .collect();
     if foreign.is_empty() {
         return Ok(found

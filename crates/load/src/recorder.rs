@@ -15,6 +15,7 @@ use hdrhistogram::Histogram;
 use crate::intervals::{HandOver, Intervals, ServiceAndResponse};
 use crate::worker::Failure;
 use plimsoll_core::histogram;
+use plimsoll_core::planted::{self, Bug};
 
 /// One second of one kind of operation of one worker, by the instant the operations were done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -186,8 +187,11 @@ impl Recorder {
     pub fn begin_turn(&mut self) {
         let turn_from_ns = self.live[self.worker].turn_from_ns.load(Ordering::Acquire);
         if turn_from_ns > 0 {
-            self.turn_from_ns = turn_from_ns;
-            self.next_ns = self.second_end_ns.min(turn_from_ns);
+            self.turn_from_ns = match planted::is(Bug::DiscardedPartCounted) {
+                true => 1,
+                false => turn_from_ns,
+            };
+            self.next_ns = self.second_end_ns.min(self.turn_from_ns);
         }
         let times_left_out = self.live[self.worker]
             .times_left_out
@@ -232,6 +236,9 @@ impl Recorder {
             record.begin(sent_ns);
         }
         record.ok += 1;
+        if planted::is(Bug::OperationCountedTwice) && record.ok.is_multiple_of(100) {
+            record.ok += 1;
+        }
         record.rows += rows;
         record.last_tried_ns = done_ns;
         record.interval.service.saturating_record(service_ns);
@@ -283,7 +290,9 @@ impl Recorder {
         let record = self.kind(kind, ended_ns, has_ended.then_some(self.ok));
         record.begin(sent_ns);
         record.last_tried_ns = ended_ns;
-        if is_final {
+        if is_final && planted::is(Bug::FailureCountedAsDone) {
+            record.ok += 1;
+        } else if is_final {
             record.failed += 1;
         } else {
             record.retried += 1;

@@ -1,5 +1,6 @@
 //! From runs to findings.
 
+use plimsoll_core::planted::{self, Bug};
 use plimsoll_stats::{Looks, Screen, StartRatio, StartsPrior, Verdict, mean, two_modes};
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{CampaignRecord, CampaignState};
@@ -385,7 +386,8 @@ impl<'a> Judge<'a> {
                 control.step == question.step.name && control.metric == asked.judged.metric;
             is_of_this && control.estimate.is_some()
         });
-        let is_alone = self.basis == Basis::Slices && !has_control;
+        let must_have_control = !planted::is(Bug::ControlNotNeeded);
+        let is_alone = self.basis == Basis::Slices && !has_control && must_have_control;
         is_alone.then(|| {
             "there is no A/A control: the base's second instance has no start that counts"
                 .to_owned()

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use plimsoll_core::planted::{self, Bug};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use serde::{Deserialize, Serialize};
@@ -103,7 +104,9 @@ impl ProcessIdentity {
     }
 
     pub(super) fn is(&self, stat: &Stat) -> bool {
-        (stat.pid, stat.start_ticks) == (self.pid, self.start_ticks)
+        let is_that_start =
+            stat.start_ticks == self.start_ticks || planted::is(Bug::StartTimeIgnored);
+        stat.pid == self.pid && is_that_start
     }
 
     fn signal(&self, signal: Signal) {
@@ -279,7 +282,8 @@ impl Stat {
     }
 
     fn is_running(&self) -> bool {
-        !matches!(self.state, 'Z' | 'X')
+        let is_forgotten = planted::is(Bug::StoppedServerForgotten) && self.state == 'T';
+        !matches!(self.state, 'Z' | 'X') && !is_forgotten
     }
 
     fn identity(&self, boot_id: &str, group: Option<ProcessGroup>) -> ProcessIdentity {

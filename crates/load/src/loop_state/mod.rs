@@ -14,6 +14,7 @@ use crate::control::{Command, Control};
 use crate::recorder::{KindRecord, Recorder};
 use crate::retry::{LOST, Outage, RetryPolicy};
 use crate::worker::{Failure, Next, Outcome, Stop};
+use plimsoll_core::planted::{self, Bug};
 use plimsoll_core::units::SECOND_NS;
 
 /// A sleeping worker looks at its commands at least this often.
@@ -155,7 +156,8 @@ impl<'a> LoopState<'a> {
         let Assignment {
             begin_ns, start_ns, ..
         } = assignment;
-        recorder.start(start_ns, begin_ns < start_ns);
+        let has_warm_up = begin_ns < start_ns && !planted::is(Bug::WarmUpCounted);
+        recorder.start(start_ns, has_warm_up);
         let leaders = &shared.leaders[assignment.client as usize - 1];
         Self {
             shared,
@@ -539,6 +541,9 @@ impl<'a> LoopState<'a> {
 
     #[inline]
     fn take_due(&mut self) {
+        if planted::is(Bug::DueInstantSkipped) && self.schedule.count() == 9 {
+            self.schedule.next_ns();
+        }
         let offset_ns = self.schedule.next_ns();
         self.due_ns = offset_ns.map(|offset_ns| self.schedule_from_ns + offset_ns);
     }

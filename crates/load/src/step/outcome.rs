@@ -12,6 +12,7 @@ use crate::arrival::{Arrival, Due};
 use crate::recorder::KindRecord;
 use crate::worker::{Failure, Stop};
 use plimsoll_core::histogram;
+use plimsoll_core::planted::{self, Bug};
 
 /// What must be known about a task after the task itself has moved to its thread.
 pub(crate) struct TaskInfo {
@@ -133,7 +134,7 @@ pub(crate) fn unsent(
     for (info, end) in infos
         .iter()
         .zip(ends)
-        .filter(|(_, end)| !end.is_interrupted)
+        .filter(|(_, end)| !end.is_interrupted && !planted::is(Bug::OwedForgotten))
     {
         let (planned, _) = info.schedule(end, finished_ns);
         let mut schedule = end.schedule.clone();

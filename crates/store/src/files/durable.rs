@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use plimsoll_core::planted::{self, Bug};
 use rustix::fs::{AtFlags, Mode, OFlags, fsync, mkdirat, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use serde::Serialize;
@@ -100,9 +101,13 @@ impl AtomicFile {
     /// Makes it durable and gives it its name.
     pub(crate) fn commit(mut self) -> Result<(), StoreError> {
         let write = StoreError::io("write", &self.path);
+        let sync = |file: &File| match planted::is(Bug::NamedBeforeSynced) {
+            true => Ok(()),
+            false => file.sync_all(),
+        };
         self.writer
             .flush()
-            .and_then(|()| self.writer.get_ref().sync_all())
+            .and_then(|()| sync(self.writer.get_ref()))
             .map_err(write)?;
         fs::rename(&self.temporary, &self.path).map_err(StoreError::io("write", &self.path))?;
         self.is_committed = true;
@@ -199,6 +204,9 @@ pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Makes the names in a folder durable: a file's own sync does not.
 pub fn sync_folder(path: &Path) -> Result<(), StoreError> {
+    if planted::is(Bug::FolderNotSynced) {
+        return Ok(());
+    }
     File::open(path)
         .and_then(|folder| folder.sync_all())
         .map_err(StoreError::io("sync", path))

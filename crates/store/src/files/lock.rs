@@ -8,6 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use plimsoll_core::planted::{self, Bug};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +83,9 @@ pub(crate) fn is_held(campaign: &Path) -> bool {
 
 /// Takes the exclusive lock of an open file; false when somebody else has it.
 pub(crate) fn try_lock(file: &File, path: &Path) -> Result<bool, StoreError> {
+    if planted::is(Bug::StoreNotLocked) {
+        return Ok(true);
+    }
     try_again(|| file.try_lock()).map_err(StoreError::io("lock", path))
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::planted::{self, Bug};
 use plimsoll_stats::{StartsPrior, error_scales, score};
 
 use super::estimate::{Levels, estimate};
@@ -76,6 +77,9 @@ impl Scales {
 
     /// Of a step and metric; 1 where errors are as large as they say.
     pub fn of(&self, step: &str, metric: &'static str) -> f64 {
+        if planted::is(Bug::ControlNotHeeded) {
+            return 1.0;
+        }
         self.0
             .get(&(step.to_owned(), metric))
             .copied()

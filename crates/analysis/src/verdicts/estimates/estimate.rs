@@ -1,5 +1,6 @@
 //! From the pairs of a step to one estimate with its interval.
 
+use plimsoll_core::planted::{self, Bug};
 use plimsoll_stats::{
     EXACT_PAIRS, FEWEST_BLOCKS, Interval, RANKED_BLOCKS, RESAMPLES, StartsPrior, bca,
     hodges_lehmann, over_starts, paired_p, seed_of, signed_rank_interval,
@@ -97,7 +98,11 @@ fn of_units(pairs: &Pairs, prior: Option<StartsPrior>, levels: Levels) -> Option
         typical: pairs.typical().map(f64::exp),
         scale: 1.0,
     };
-    Some(match over_starts(&starts, prior, batches) {
+    let mut found = over_starts(&starts, prior, batches);
+    if let Some(found) = found.as_mut().filter(|_| planted::is(Bug::DegreesIgnored)) {
+        found.degrees = 1e6;
+    }
+    Some(match found {
         None => plain,
         Some(found) => Estimate {
             ratio: found.estimate.exp(),

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use plimsoll_core::planted::{self, Bug};
 use plimsoll_core::readings::{CpuShare, HostReading, Reading, Readings};
 use plimsoll_host::{
     Activity, CpuClocks, InFlight, MachineClocks, OtherProcesses, Proc, ServerProcesses,
@@ -137,10 +138,13 @@ impl TurnMeter {
             Some(servers) => (Some(servers.cpu_ns()), client_ns),
             None => (client_ns, None),
         };
+        let other_servers_ns = self.other_servers.read_ns();
+        let has_others = planted::is(Bug::OthersCpuCounted);
+        let others_ns = other_servers_ns.filter(|_| has_others).unwrap_or(0);
         Cpu {
-            engine_ns,
+            engine_ns: engine_ns.map(|ns| ns + others_ns),
             client_ns,
-            other_servers_ns: self.other_servers.read_ns(),
+            other_servers_ns,
             stolen_ns: None,
         }
     }

@@ -1,0 +1,308 @@
+//! Whether the tests find bugs: each bug of `plimsoll_core::planted` is let in, and its check has to
+//! fail, with one seed of three, and to pass with the same seed without it.
+//!
+//! The tests are compiled once, with all bugs; a variable says which one is in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use plimsoll_core::planted::{Bug, VARIABLE};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// A bug that no seed of these shows has slipped.
+const SEEDS: u64 = 3;
+/// A test that hangs has found the bug, too, and is ended.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// The tests of one crate that must find a bug.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Check {
+    /// The folder of the crate.
+    of: &'static str,
+    /// Its unit tests if empty.
+    target: &'static str,
+    test: &'static str,
+    /// Whether a seed decides what it tries.
+    draws: bool,
+}
+
+const fn unit(of: &'static str, test: &'static str) -> Check {
+    within(of, "", test)
+}
+
+const fn within(of: &'static str, target: &'static str, test: &'static str) -> Check {
+    Check {
+        of,
+        target,
+        test,
+        draws: false,
+    }
+}
+
+const fn known_truth(test: &'static str) -> Check {
+    Check {
+        draws: true,
+        ..within("load", "known_truth", test)
+    }
+}
+
+const fn of_cli(test: &'static str) -> Check {
+    within("cli", "cli", test)
+}
+
+const OF_ONE: Check = known_truth("every_number_of_a_step_is_what_its_worker_did");
+const OF_SEVERAL: Check = known_truth("every_number_of_a_step_is_what_its_workers_did");
+const POWER_CUT: Check = of_cli("power_cut::what_is_promised_is_on_the_disk_before");
+
+/// What has to find a bug.
+fn check(bug: Bug) -> Check {
+    match bug {
+        Bug::OperationCountedTwice
+        | Bug::FailureCountedAsDone
+        | Bug::DueInstantSkipped
+        | Bug::OwedForgotten
+        | Bug::WarmUpCounted => OF_ONE,
+        Bug::HistogramMergedTwice => OF_SEVERAL,
+        Bug::DiscardedPartCounted => within(
+            "load",
+            "turns",
+            "each_turn_marks_the_first_operation_that_ends_after_its_discarded_part",
+        ),
+        Bug::OthersCpuCounted => unit(
+            "lab",
+            "trial::turns::meter::tests::each_process_has_its_own_cpu_and_no_others",
+        ),
+        Bug::EventsNotSynced
+        | Bug::FolderNotSynced
+        | Bug::NamedBeforeSynced
+        | Bug::SealedBeforeSynced => POWER_CUT,
+        Bug::TornLineKept => unit(
+            "store",
+            "events::writer::tests::a_reopened_file_goes_on_after_its_last_whole_event",
+        ),
+        Bug::ChecksumIgnored => within(
+            "store",
+            "campaigns",
+            "what_cannot_be_believed_costs_one_attempt",
+        ),
+        Bug::StoreNotLocked => of_cli("resume::a_campaign_has_one_runner_at_a_time"),
+        Bug::DataNotLocked => of_cli("campaign::two_campaigns_do_not_disturb_each_other"),
+        Bug::DataLeft => of_cli("faults::nothing_is_left_of_a_postgresql_whoever_dies"),
+        Bug::StartTimeIgnored => unit(
+            "engine",
+            "process::identity::tests::a_number_that_was_given_to_another_process_kills_nobody",
+        ),
+        Bug::StoppedServerForgotten => unit(
+            "engine",
+            "process::leftovers::tests::what_is_stopped_is_ended_too",
+        ),
+        Bug::StoppedServerLeftStopped => unit(
+            "host",
+            "processes::servers::tests::processes_stop_go_on_and_are_never_left_stopped",
+        ),
+        Bug::MarkerIgnored => of_cli(
+            "external::a_password_of_the_environment_stays_with_the_program_and_a_foreign_table_is_\
+             untouched",
+        ),
+        Bug::ControlNotNeeded => within(
+            "report",
+            "verdicts",
+            "without_a_control_there_is_no_verdict",
+        ),
+        Bug::ControlNotHeeded => within(
+            "report",
+            "verdicts",
+            "a_failed_control_widens_the_errors_of_its_step",
+        ),
+        Bug::DegreesIgnored => unit(
+            "analysis",
+            "verdicts::simulated::campaigns_without_a_difference_call_none_at_any_look",
+        ),
+    }
+}
+
+/// A binary of tests, and the folder that it runs in.
+struct Binary {
+    file: PathBuf,
+    crate_dir: PathBuf,
+}
+
+/// By the folder of the crate and the target. With all packages of the workspace, so that the crates
+/// of others are those of `cargo test --workspace`.
+fn compile(checks: &BTreeSet<Check>) -> BTreeMap<(String, String), Binary> {
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .args(["test", "--workspace", "--locked", "--no-run"])
+        .args(["--features", "plimsoll-core/planted-bugs"])
+        .args(["--message-format", "json-render-diagnostics", "--lib"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stderr(Stdio::inherit());
+    let targets: BTreeSet<&str> = checks.iter().map(|check| check.target).collect();
+    for target in targets.iter().filter(|target| !target.is_empty()) {
+        command.args(["--test", target]);
+    }
+    let output = command.output().expect("cargo runs");
+    assert!(output.status.success(), "the tests do not compile");
+    let mut binaries = BTreeMap::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let message: Value = serde_json::from_str(line).unwrap_or_default();
+        let (Some(file), Some(manifest)) = (
+            message["executable"].as_str(),
+            message["manifest_path"].as_str(),
+        ) else {
+            continue;
+        };
+        if message["profile"]["test"] != true {
+            continue;
+        }
+        let crate_dir = Path::new(manifest).parent().unwrap().to_owned();
+        let of = crate_dir.file_name().unwrap().to_str().unwrap().to_owned();
+        let target = match message["target"]["kind"][0] == "test" {
+            true => message["target"]["name"].as_str().unwrap().to_owned(),
+            false => String::new(),
+        };
+        let file = PathBuf::from(file);
+        binaries.insert((of, target), Binary { file, crate_dir });
+    }
+    binaries
+}
+
+#[derive(Debug, PartialEq)]
+enum End {
+    Passed,
+    Failed,
+    /// With what it said.
+    Skipped(String),
+}
+
+/// Runs one test, with a bug or without one, in a folder of its own; what it leaves is ended.
+fn run(check: Check, binary: &Binary, bug: Option<Bug>, seed: u64) -> (End, String) {
+    // Short: there are sockets below it. Open: root's servers run as somebody else.
+    let dir = tempfile::Builder::new().prefix("pb").tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let skips = dir.path().join("skips");
+    let log = dir.path().join("log");
+    let append = || {
+        let mut options = fs::OpenOptions::new();
+        options.create(true).append(true).open(&log).unwrap()
+    };
+    let mut command = Command::new(&binary.file);
+    command
+        .args([check.test, "--exact", "--nocapture"])
+        .current_dir(&binary.crate_dir)
+        .env("TMPDIR", dir.path())
+        .env("PLIMSOLL_SKIPS", &skips)
+        .env("PLIMSOLL_FAULTS_SEED", seed.to_string())
+        .env("PROPTEST_RNG_SEED", seed.to_string())
+        .env("PROPTEST_MAX_SHRINK_ITERS", "0")
+        .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1")
+        .env_remove(VARIABLE)
+        .envs(bug.map(|bug| (VARIABLE, bug.name())))
+        .stdin(Stdio::null())
+        .stdout(append())
+        .stderr(append());
+    let is_good = wait(command.spawn().unwrap());
+    end_below(dir.path());
+    let said = String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
+    let skipped = fs::read_to_string(&skips).unwrap_or_default();
+    let end = match (is_good, skipped.is_empty()) {
+        (false, _) => End::Failed,
+        (true, false) => End::Skipped(skipped.trim().to_owned()),
+        (true, true) => {
+            assert!(said.contains("running 1 test"), "{check:?} is not there");
+            End::Passed
+        }
+    };
+    (end, said)
+}
+
+/// Whether it passed. One that hangs has not.
+fn wait(mut child: Child) -> bool {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.success();
+        }
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            return child.wait().unwrap().success();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Processes that a bug has left, running or stopped: those with this folder in their environment,
+/// which is where our tests have all of theirs.
+fn end_below(dir: &Path) {
+    let mark = format!("TMPDIR={}", dir.display());
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        let is_left = environment
+            .split(|byte| *byte == 0)
+            .any(|word| word == mark.as_bytes());
+        let pid = entry.file_name().to_str().and_then(|pid| pid.parse().ok());
+        if let Some(pid) = pid.filter(|_| is_left).and_then(Pid::from_raw) {
+            // It may have ended by itself a moment ago.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// `make planted`.
+#[test]
+#[ignore = "compiles the workspace once more, with bugs"]
+fn every_planted_bug_is_caught() {
+    let checks: BTreeSet<Check> = Bug::ALL.iter().map(|bug| check(*bug)).collect();
+    let begun = Instant::now();
+    let binaries = compile(&checks);
+    println!("compiled in {:.0} s", begun.elapsed().as_secs_f64());
+    let mut without: BTreeMap<(Check, u64), End> = BTreeMap::new();
+    let mut slipped = Vec::new();
+    for &bug in Bug::ALL {
+        let check = check(bug);
+        let binary = &binaries[&(check.of.to_owned(), check.target.to_owned())];
+        let name = format!("{} {}", check.of, check.test);
+        let seeds = if check.draws { SEEDS } else { 1 };
+        let begun = Instant::now();
+        let caught = (1..=seeds).find(|seed| run(check, binary, Some(bug), *seed).0 == End::Failed);
+        let seconds = begun.elapsed().as_secs_f64();
+        let seed = caught.unwrap_or(1);
+        let passes = without.entry((check, seed)).or_insert_with(|| {
+            let (end, said) = run(check, binary, None, seed);
+            if end == End::Failed {
+                println!("{said}");
+            }
+            end
+        });
+        let of_seeds = match (check.draws, caught) {
+            (false, _) => "no seed".to_owned(),
+            (true, Some(seed)) => format!("seed {seed} of {SEEDS}"),
+            (true, None) => format!("{SEEDS} seeds"),
+        };
+        match (passes, caught) {
+            (End::Skipped(reason), _) => println!("{}: NOT TRIED: {reason}", bug.name()),
+            (End::Passed, Some(_)) => {
+                println!(
+                    "{}: caught by {name}, {of_seeds}, {seconds:.1} s",
+                    bug.name()
+                );
+            }
+            (End::Passed, None) => slipped.push(format!("{}: {name}, {of_seeds}", bug.name())),
+            (End::Failed, _) => slipped.push(format!("{}: {name} fails without it", bug.name())),
+        }
+    }
+    println!("{:.0} s in all", begun.elapsed().as_secs_f64());
+    assert!(slipped.is_empty(), "slipped: {slipped:#?}");
+}
+
+/// Nobody but `make planted` lets a bug in, and this build has none.
+#[test]
+fn bugs_are_in_no_other_build() {
+    assert!(Bug::ALL.len() >= 12);
+    assert!(Bug::ALL.iter().all(|bug| !plimsoll_core::planted::is(*bug)));
+}
