@@ -17,17 +17,56 @@ const TURNS_TO_SETUP: f64 = 2.0;
 const MOST_TIMES: f64 = 4.0;
 /// Nor less than such a part, where a budget is short.
 const LEAST_TIMES: f64 = 0.5;
+/// A step that writes has so many times as long as one that reads: what a server does behind its
+/// writes comes in bursts, and in few turns there is one of them or none.
+const WRITE_TIMES: f64 = 3.0;
 /// What a step of the first start is taken to cost besides its turns, in seconds.
 const FIRST_STEP_S: f64 = 1.5;
 /// So many starts have their time before any has more turns: with fewer an interval over starts is
 /// wide, however long each is.
 const STARTS_FIRST: u32 = 8;
 
+/// How long steps have turns in a start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StepTime {
+    read: Duration,
+    write: Duration,
+}
+
+impl StepTime {
+    /// The same for all of them.
+    pub fn of_all(time: Duration) -> Self {
+        let (read, write) = (time, time);
+        Self { read, write }
+    }
+
+    /// By the time of those that read.
+    fn of_reads(read: Duration) -> Self {
+        let write = read.mul_f64(WRITE_TIMES);
+        Self { read, write }
+    }
+
+    pub fn of(&self, step: &Step) -> Duration {
+        match step.is_writing() {
+            true => self.write,
+            false => self.read,
+        }
+    }
+}
+
+/// How many times as long as one that reads these steps have turns together.
+fn shares(steps: &[Step]) -> f64 {
+    let share = |step: &Step| if step.is_writing() { WRITE_TIMES } else { 1.0 };
+    steps.iter().map(share).sum()
+}
+
 /// What has been used of a budget, and what for.
 pub(super) struct BudgetWatch<'a> {
     budget: &'a Budget,
-    /// How long a step has turns in a start of all steps.
+    /// How long a step that reads has turns in a start of all steps.
     time: Duration,
+    /// The steps that write.
+    writes: BTreeSet<String>,
     /// Starts at most.
     starts: u32,
     began: Instant,
@@ -53,10 +92,19 @@ pub(super) struct Cost {
 }
 
 impl<'a> BudgetWatch<'a> {
-    pub fn new(budget: &'a Budget, time: Duration, starts: u32, before: Duration) -> Self {
+    /// `steps` are those of a start before any of them has left.
+    pub fn new(
+        budget: &'a Budget,
+        time: Duration,
+        starts: u32,
+        before: Duration,
+        steps: &[Step],
+    ) -> Self {
+        let writes = steps.iter().filter(|step| step.is_writing());
         Self {
             budget,
             time,
+            writes: writes.map(|step| step.name.clone()).collect(),
             starts,
             began: Instant::now(),
             before,
@@ -76,21 +124,32 @@ impl<'a> BudgetWatch<'a> {
         workload.steps().iter().filter(is_open).cloned().collect()
     }
 
-    /// How long each of so many steps has turns in the next start.
-    pub fn time_of_step(&self, steps: usize) -> Duration {
-        let steps = steps.max(1) as f64;
-        let [least, greatest] = [LEAST_TIMES, MOST_TIMES].map(|times| self.time.mul_f64(times));
-        let Some(last) = self.last else {
-            let first = self.left().as_secs_f64() / f64::from(STARTS_FIRST) / steps;
-            let wanted = (first - FIRST_STEP_S).max(0.0).min(self.time.as_secs_f64());
-            return Duration::from_secs_f64(wanted).max(least);
-        };
-        let setup = last.setup.as_secs_f64();
-        let wanted = (TURNS_TO_SETUP * setup / steps).max(self.time.as_secs_f64());
+    /// How long each of these steps has turns in the next start. All have the same if more for those
+    /// that write would cost starts.
+    pub fn times(&self, steps: &[Step]) -> StepTime {
+        let count = steps.len().max(1) as f64;
+        let usual = self.time.as_secs_f64();
+        let [least, greatest] = [LEAST_TIMES, MOST_TIMES].map(|times| times * usual);
         let still = f64::from(STARTS_FIRST.saturating_sub(self.booked).max(1));
-        let affordable = (self.left().as_secs_f64() / still - setup) / steps;
-        let most = affordable - last.step.as_secs_f64();
-        Duration::from_secs_f64(wanted.min(most).max(0.0)).clamp(least, greatest)
+        // Before the first start it is not known what one costs.
+        let (setup, step, wanted) = match self.last {
+            Some(last) => {
+                let setup = last.setup.as_secs_f64();
+                (setup, last.step.as_secs_f64(), TURNS_TO_SETUP * setup)
+            }
+            None => (0.0, FIRST_STEP_S, 0.0),
+        };
+        let affordable = self.left().as_secs_f64() / still - setup - step * count;
+        let among = |shares: f64| {
+            let wanted = (wanted / shares).max(usual);
+            let time = wanted.min(affordable / shares);
+            Duration::from_secs_f64(time.clamp(least, greatest))
+        };
+        let shares = shares(steps).max(1.0);
+        match affordable / shares >= usual {
+            true => StepTime::of_reads(among(shares)),
+            false => StepTime::of_all(among(count)),
+        }
     }
 
     /// Notes what a start took.
@@ -105,6 +164,7 @@ impl<'a> BudgetWatch<'a> {
     pub fn look(
         &mut self,
         campaign: &CampaignDir,
+        workload: &Workload,
         start: u32,
         settled: Option<&BTreeSet<String>>,
     ) -> Option<String> {
@@ -122,7 +182,7 @@ impl<'a> BudgetWatch<'a> {
         Some(summary(
             start,
             &progress,
-            self.starts_that_fit(chosen.len()),
+            self.starts_that_fit(&self.open_steps(workload)),
         ))
     }
 
@@ -153,12 +213,21 @@ impl<'a> BudgetWatch<'a> {
             return all();
         };
         let left = self.left().as_secs_f64();
-        let of_step = (self.time + last.step).as_secs_f64();
+        let times = StepTime::of_reads(self.time);
+        let of_step = |step: &str| {
+            let time = if self.writes.contains(step) {
+                times.write
+            } else {
+                times.read
+            };
+            (time + last.step).as_secs_f64()
+        };
         let mut spent = 0.0;
         let mut starts: f64 = 0.0;
         let mut chosen = BTreeSet::new();
         for (_, needed, step) in &open {
-            let more = (needed - starts).max(0.0) * last.setup.as_secs_f64() + needed * of_step;
+            let more =
+                (needed - starts).max(0.0) * last.setup.as_secs_f64() + needed * of_step(step);
             if spent + more <= left {
                 spent += more;
                 starts = starts.max(*needed);
@@ -169,8 +238,8 @@ impl<'a> BudgetWatch<'a> {
             return all();
         }
         for (_, _, step) in &open {
-            if !chosen.contains(step) && spent + starts * of_step <= left {
-                spent += starts * of_step;
+            if !chosen.contains(step) && spent + starts * of_step(step) <= left {
+                spent += starts * of_step(step);
                 chosen.insert(*step);
             }
         }
@@ -178,7 +247,7 @@ impl<'a> BudgetWatch<'a> {
     }
 
     /// Why no other start may begin; `None` if it may.
-    pub fn why_no_time(&self, steps: usize) -> Option<String> {
+    pub fn why_no_time(&self, steps: &[Step]) -> Option<String> {
         let next = self.next_start(steps)?;
         (self.spent() + next > self.time_in_all()).then(|| {
             format!(
@@ -202,12 +271,14 @@ impl<'a> BudgetWatch<'a> {
     }
 
     /// What the next start takes; none before the first.
-    fn next_start(&self, steps: usize) -> Option<Duration> {
+    fn next_start(&self, steps: &[Step]) -> Option<Duration> {
         let last = self.last?;
-        Some(last.setup + (last.step + self.time_of_step(steps)) * steps as u32)
+        let times = self.times(steps);
+        let of_steps = steps.iter().map(|step| last.step + times.of(step));
+        Some(last.setup + of_steps.sum::<Duration>())
     }
 
-    fn starts_that_fit(&self, steps: usize) -> Option<f64> {
+    fn starts_that_fit(&self, steps: &[Step]) -> Option<f64> {
         let next = self.next_start(steps)?.as_secs_f64();
         (next > 0.0).then(|| (self.left().as_secs_f64() / next).floor())
     }
@@ -256,6 +327,7 @@ fn summary(start: u32, progress: &[StepProgress], fits: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use plimsoll_analysis::StepDone;
+    use plimsoll_core::plan::Plan;
 
     use super::*;
 
@@ -276,9 +348,30 @@ mod tests {
         writes: 0.04,
     };
 
-    /// With 60 s left, 10 s before the first step of a start, and 2 s for each step.
+    /// `point-query` and so on, and as many that write.
+    fn steps(reads: usize, writes: usize) -> Vec<Step> {
+        let tests = "tests = [\"point-query\", \"update-index\"]";
+        let plan = format!(
+            "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = \
+            [\"postgres@18\"]\nconfigs = [\"cx10b\"]\n{tests}\n[sizes]\nclients = 1\ntables = 1\n\
+            rows = \"2K\"\nduration = \"1s\"\n"
+        );
+        let plan = Plan::parse("t.toml", &plan).unwrap();
+        let all = plan.cells[0].workload.steps();
+        let of = |writes: bool, count: usize| {
+            let is_one = |step: &&Step| step.is_writing() == writes && step.name != "prepare";
+            let one = all.iter().find(is_one).unwrap();
+            (0..count).map(move |at| Step {
+                name: format!("{}{at}", one.name),
+                ..one.clone()
+            })
+        };
+        of(false, reads).chain(of(true, writes)).collect()
+    }
+
+    /// With 60 s left, 10 s before the first step of a start, and 1 s for each step.
     fn watch() -> BudgetWatch<'static> {
-        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 32, 40 * SECOND);
+        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 32, 40 * SECOND, &[]);
         watch.book(Cost {
             setup: 10 * SECOND,
             step: SECOND,
@@ -287,6 +380,23 @@ mod tests {
     }
 
     const SECOND: Duration = Duration::from_secs(1);
+
+    /// Seconds of one that reads among such steps.
+    fn seconds(watch: &BudgetWatch<'_>, reads: usize, writes: usize) -> f64 {
+        watch.times(&steps(reads, writes)).read.as_secs_f64()
+    }
+
+    #[test]
+    fn writes_have_more_time_where_it_costs_no_start() {
+        let mut watch = watch();
+        watch.booked = 5;
+        for (reads, writes, wanted) in [(1, 1, [2.0, 6.0]), (2, 4, [0.667, 0.667])] {
+            let times = watch.times(&steps(reads, writes));
+            for (time, wanted) in [times.read, times.write].iter().zip(wanted) {
+                assert!((time.as_secs_f64() - wanted).abs() < 0.01, "{times:?}");
+            }
+        }
+    }
 
     #[test]
     fn what_will_not_be_known_is_named_in_time() {
@@ -311,9 +421,9 @@ mod tests {
 
     #[test]
     fn time_is_given_to_starts_that_end_within_it() {
-        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 32, 40 * SECOND);
+        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 32, 40 * SECOND, &[]);
         assert_eq!(
-            watch.why_no_time(8),
+            watch.why_no_time(&steps(8, 0)),
             None,
             "nobody knows how long it will take"
         );
@@ -321,47 +431,66 @@ mod tests {
             setup: 12 * SECOND,
             step: 6 * SECOND,
         });
-        assert!(watch.why_no_time(8).unwrap().contains("about 64.0s"));
-        assert_eq!(watch.why_no_time(4), None, "half of the steps are done");
+        assert!(
+            watch
+                .why_no_time(&steps(8, 0))
+                .unwrap()
+                .contains("about 64.0s")
+        );
+        assert_eq!(
+            watch.why_no_time(&steps(4, 0)),
+            None,
+            "half of the steps are done"
+        );
     }
 
     #[test]
     fn few_steps_have_more_time_each() {
         let mut watch = watch();
         watch.booked = STARTS_FIRST;
-        let seconds = |steps| watch.time_of_step(steps).as_secs_f64();
-        assert_eq!([1, 5, 10, 20].map(seconds), [4.0, 4.0, 2.0, 1.0]);
+        let found = [(1, 0), (5, 0), (10, 0), (20, 0), (4, 2)]
+            .map(|(reads, writes)| seconds(&watch, reads, writes));
+        assert_eq!(found, [4.0, 4.0, 2.0, 1.0, 2.0]);
     }
 
     #[test]
     fn a_short_budget_has_short_starts() {
         let mut watch = watch();
         watch.booked = 5;
-        let seconds = |steps| watch.time_of_step(steps).as_secs_f64();
         // Three more starts of 20 s each, of which ten go before the first step.
-        for (steps, wanted) in [(1, 4.0), (4, 1.5), (6, 0.666), (8, 0.5), (40, 0.5)] {
-            let found = seconds(steps);
-            assert!((found - wanted).abs() < 0.01, "{steps} steps: {found}");
+        for (reads, writes, wanted) in [
+            (1, 0, 4.0),
+            (4, 0, 1.5),
+            (6, 0, 0.666),
+            (8, 0, 0.5),
+            (40, 0, 0.5),
+            (1, 1, 2.0),
+        ] {
+            let found = seconds(&watch, reads, writes);
+            assert!(
+                (found - wanted).abs() < 0.01,
+                "{reads} and {writes} steps: {found}"
+            );
         }
     }
 
     #[test]
     fn the_first_start_of_a_short_budget_is_short() {
-        for (seconds, steps, wanted) in [
+        for (of_budget, reads, wanted) in [
             (2700, 32, 1.0),
             (120, 8, 0.5),
             (160, 8, 1.0),
             (144, 8, 0.75),
         ] {
             let budget = Budget {
-                time_ns: seconds * 1_000_000_000,
+                time_ns: of_budget * 1_000_000_000,
                 ..BUDGET
             };
-            let watch = BudgetWatch::new(&budget, SECOND, 32, Duration::ZERO);
-            let found = watch.time_of_step(steps).as_secs_f64();
+            let watch = BudgetWatch::new(&budget, SECOND, 32, Duration::ZERO, &[]);
+            let found = seconds(&watch, reads, 0);
             assert!(
                 (found - wanted).abs() < 0.01,
-                "{seconds} s for {steps}: {found}"
+                "{of_budget} s for {reads}: {found}"
             );
         }
     }

@@ -11,10 +11,10 @@ mod turns;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::Cell;
+use plimsoll_core::plan::{Cell, Workload};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::Event;
-use plimsoll_store::{Confirm, Reserve, TrialRecord};
+use plimsoll_store::{Reserve, TrialRecord};
 
 use self::budget::{BudgetWatch, Cost};
 use self::start::{KeptData, Start, Which, per_step};
@@ -45,12 +45,21 @@ fn run_with(
         return Ok(CampaignEnd::Complete);
     };
     let starts = confirm.starts.unwrap_or(1);
+    let cells = &header.plan.cells;
+    let Some(workload) = cells
+        .iter()
+        .find(|cell| cell.label == confirm.base)
+        .map(|base| &base.workload)
+    else {
+        return Ok(CampaignEnd::Complete);
+    };
     let mut watch = confirm.budget.as_ref().map(|budget| {
         BudgetWatch::new(
             budget,
             per_step(confirm),
             starts,
             spent(&header.schedule, done),
+            workload.steps(),
         )
     });
     let mut broken = 0;
@@ -69,7 +78,7 @@ fn run_with(
             && let Some(watch) = &mut watch
         {
             let block = last_start(&header.schedule, done).max(number - 1);
-            if has_enough(run, confirm, watch, block) {
+            if has_enough(run, workload, watch, block) {
                 return Ok(CampaignEnd::Decided { block });
             }
         }
@@ -113,21 +122,16 @@ fn run_with(
 /// Whether a campaign with a budget ends behind this start. What has been reached is reported.
 fn has_enough(
     run: &mut CampaignRun<'_, '_>,
-    confirm: &Confirm,
+    workload: &Workload,
     watch: &mut BudgetWatch<'_>,
     start: u32,
 ) -> bool {
     let campaign = run.runner.campaign;
     let settled = run.observer.settled(campaign);
-    let summary = watch.look(campaign, start, settled.as_ref());
+    let summary = watch.look(campaign, workload, start, settled.as_ref());
     let is_done = watch.is_done();
-    let base = |cell: &&Cell| cell.label == confirm.base;
-    let cells = &run.runner.campaign.header.plan.cells;
-    let open = cells
-        .iter()
-        .find(base)
-        .map_or(0, |base| watch.open_steps(&base.workload).len());
-    let no_time = watch.why_no_time(open).filter(|_| !is_done);
+    let open = watch.open_steps(workload);
+    let no_time = watch.why_no_time(&open).filter(|_| !is_done);
     for line in summary.iter().chain(&no_time) {
         run.observer.notice(Notice::Remark(line));
     }

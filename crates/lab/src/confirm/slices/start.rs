@@ -12,7 +12,7 @@ use plimsoll_core::units::format_bytes;
 use plimsoll_host::directory_bytes;
 use plimsoll_store::{Confirm, seal};
 
-use super::budget::{BudgetWatch, Cost};
+use super::budget::{BudgetWatch, Cost, StepTime};
 use super::candidates::{Candidate, Candidates, listen};
 use crate::campaign_run::CampaignRun;
 use crate::confirm::memory::{server_bytes, usable_bytes};
@@ -50,8 +50,8 @@ pub(super) struct Start<'a, 'o> {
     load: Option<u32>,
     /// How long it took until the first step began.
     pub setup: Duration,
-    /// How long each step has turns.
-    pub time_of_step: Duration,
+    /// How long its steps have turns.
+    pub times: StepTime,
     /// Of the steps that are over, how many there are and how long they had turns.
     pub in_turns: (u32, Duration),
 }
@@ -104,7 +104,7 @@ impl<'a, 'o> Start<'a, 'o> {
         // To start a server, to check and read its data, and to connect.
         let ready_limit = READY_LIMIT + watchdog + Duration::from_secs(data_bytes / SLOWEST_READ);
         Ok(Self {
-            time_of_step: which.time_of_step(confirm, candidates[base].cell),
+            times: which.times(confirm, candidates[base].cell),
             in_turns: (0, Duration::ZERO),
             confirm,
             seed: header.seed,
@@ -268,10 +268,10 @@ impl Which<'_, '_> {
         }
     }
 
-    fn time_of_step(&self, confirm: &Confirm, cell: &Cell) -> Duration {
+    fn times(&self, confirm: &Confirm, cell: &Cell) -> StepTime {
         match self.watch {
-            Some(watch) => watch.time_of_step(self.open_steps(cell).len()),
-            None => per_step(confirm),
+            Some(watch) => watch.times(&self.open_steps(cell)),
+            None => StepTime::of_all(per_step(confirm)),
         }
     }
 }

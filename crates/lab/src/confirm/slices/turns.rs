@@ -47,7 +47,7 @@ struct StepRounds<'s> {
 
 impl Start<'_, '_> {
     pub(super) fn run_step(&mut self, index: usize, step: &Step) {
-        let limit = self.time_of_step;
+        let limit = self.times.of(step);
         let length = self.warm_up(step);
         let mut of_step = StepRounds {
             step,
@@ -208,13 +208,15 @@ impl Start<'_, '_> {
         self.last_progress = Instant::now();
         let elapsed_s = of_step.begin.elapsed().as_secs_f64();
         let limit_s = of_step.until.as_secs_f64();
-        let per_step_s = self.time_of_step.as_secs_f64();
-        let starts_left = self.starts - self.number;
+        let in_turns_s = |steps: &[Step]| -> f64 {
+            let seconds = |step| self.times.of(step).as_secs_f64();
+            steps.iter().map(seconds).sum()
+        };
+        let starts_left = f64::from(self.starts - self.number);
         let steps = self.steps.len();
-        let steps_left = steps - of_step.index - 1 + steps * starts_left as usize;
         let left_s = (limit_s - elapsed_s).max(0.0)
-            + per_step_s * steps_left as f64
-            + self.setup.as_secs_f64() * f64::from(starts_left);
+            + in_turns_s(&self.steps[of_step.index + 1..])
+            + (in_turns_s(&self.steps) + self.setup.as_secs_f64()) * starts_left;
         let until = self
             .until
             .map(|until| until.saturating_duration_since(Instant::now()));
