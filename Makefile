@@ -84,6 +84,7 @@ test: deps lint servers client-cost
 	sh tests/fetch-builds-test.sh
 	cargo test --workspace --locked --doc
 	sh tests/check-skips.sh tests/allowed-skips.txt cargo test --workspace --locked --tests --no-fail-fast
+	$(MAKE) planted
 
 # A kill takes some 4 s, a failing call 2, a broken connection 5 to 60.
 FAULTS ?= 200
