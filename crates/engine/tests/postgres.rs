@@ -991,3 +991,96 @@ fn a_server_that_is_not_stopped_ends_with_its_value() {
     assert_eq!(status(pid, "Uid"), [""; 0]);
     folders.data.close().unwrap();
 }
+
+/// Data of a start whose steps only read is kept for the next start.
+#[test]
+fn a_held_server_starts_again_on_its_data_with_its_config() {
+    let Some(build) = build("postgres::held_again", "18") else {
+        return;
+    };
+    let folders = Folders::new();
+    let options = folders.options(&[QUICK, &[("autovacuum", "on")]]);
+    let server = start(&build, &options).unwrap();
+    server.hold_maintenance().unwrap();
+    server.stop(DEADLINE).unwrap();
+    let again = start(&build, &options).unwrap_or_else(|error| panic!("{error}"));
+    again.stop(DEADLINE).unwrap();
+}
+
+#[test]
+fn a_server_without_alter_system_is_held_too() {
+    let Some(build) = build("postgres::held_without_alter_system", "18") else {
+        return;
+    };
+    let (_folders, server) = quick(&build, &[("allow_alter_system", "off")]);
+    let held = server.hold_maintenance();
+    server.stop(DEADLINE).unwrap();
+    assert_eq!(held.map_err(|error| error.message), Ok(Some("autovacuum")));
+}
+
+/// The workers of autovacuum among a server's processes.
+fn workers_of_autovacuum(postmaster: u32) -> Vec<u32> {
+    let children = format!("/proc/{postmaster}/task/{postmaster}/children");
+    let children = fs::read_to_string(children).unwrap_or_default();
+    children
+        .split_whitespace()
+        .filter(|pid| {
+            let title = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&title).contains("autovacuum worker")
+        })
+        .map(|pid| pid.parse().unwrap())
+        .collect()
+}
+
+/// Vacuums that take long, and begin every second.
+const SLOW_VACUUMS: &[(&str, &str)] = &[
+    ("autovacuum", "on"),
+    ("autovacuum_naptime", "1s"),
+    ("autovacuum_vacuum_threshold", "1"),
+    ("autovacuum_vacuum_scale_factor", "0"),
+    ("autovacuum_vacuum_cost_delay", "100ms"),
+    ("autovacuum_vacuum_cost_limit", "1"),
+];
+
+fn vacuums_are_over_when_held(more: &[(&str, &str)]) {
+    let Some(build) = build("postgres::vacuums_are_over_when_held", "18") else {
+        return;
+    };
+    let folders = Folders::new();
+    let options = folders.options(&[QUICK, SLOW_VACUUMS, more]);
+    let server = start(&build, &options).unwrap();
+    let mut session = server.connect().unwrap();
+    session.define("create table t (id int)").unwrap();
+    session
+        .define("insert into t select generate_series(1, 100000)")
+        .unwrap();
+    session.define("delete from t").unwrap();
+    let postmaster = pid(&*server);
+    // One that is there for a second has found the table.
+    wait_until("a vacuum", || {
+        let before = workers_of_autovacuum(postmaster);
+        std::thread::sleep(Duration::from_millis(1000));
+        let now = workers_of_autovacuum(postmaster);
+        now.iter().any(|pid| before.contains(pid))
+    });
+    server.hold_maintenance().unwrap();
+    let left = workers_of_autovacuum(postmaster);
+    std::thread::sleep(Duration::from_secs(3));
+    let later = workers_of_autovacuum(postmaster);
+    drop(session);
+    let _ = server.stop(DEADLINE);
+    assert!(
+        left.is_empty(),
+        "right behind the hold: {left:?}, 3 s later: {later:?}"
+    );
+}
+
+#[test]
+fn a_vacuum_is_over_when_it_is_held() {
+    vacuums_are_over_when_held(&[]);
+}
+
+#[test]
+fn a_vacuum_is_over_when_it_is_held_without_activities() {
+    vacuums_are_over_when_held(&[("track_activities", "off")]);
+}

@@ -36,6 +36,7 @@ pub(super) const ASK_LIMIT: Duration = Duration::from_secs(60);
 
 pub(super) struct PostgresServer {
     postmaster: Postmaster,
+    cluster: Cluster,
     /// To the workload's database.
     link: Link,
     version_num: u32,
@@ -105,6 +106,7 @@ impl PostgresServer {
             .collect();
         Ok(Self {
             postmaster,
+            cluster,
             link,
             version_num,
             not_applied: config.not_applied,
@@ -249,7 +251,8 @@ impl Server for PostgresServer {
     }
 
     fn hold_maintenance(&self) -> Result<Option<&'static str>, EngineError> {
-        maintenance::hold(&self.link).map(Some)
+        self.cluster.add_parameters(maintenance::OFF)?;
+        maintenance::hold(&self.link, self.version_num).map(Some)
     }
 
     fn health(&self) -> Health {

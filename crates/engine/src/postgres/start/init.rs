@@ -231,6 +231,24 @@ impl Cluster {
     }
 }
 
+impl Cluster {
+    /// Puts parameters behind those that [`write_config`](Self::write_config) wrote, until it writes
+    /// them again. The server has to be asked to read them.
+    pub fn add_parameters(&self, text: &str) -> Result<(), EngineError> {
+        let add = || -> std::io::Result<()> {
+            let data_dir = ForeignFolder::open(&self.folder)?.folder(DATA)?;
+            let before = data_dir.read(FILE_NAME)?;
+            data_dir.replace(FILE_NAME, &(before + text), self.account.user())
+        };
+        add().map_err(|error| {
+            EngineError::new(format!(
+                "write {}: {error}; check the data folder's permissions and space",
+                self.data_dir().join(FILE_NAME).display()
+            ))
+        })
+    }
+}
+
 fn init_program(build: &InstalledBuild) -> Result<&PathBuf, EngineError> {
     match &build.init {
         DataInit::Initdb { program } => Ok(program),
