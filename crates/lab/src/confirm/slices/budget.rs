@@ -54,12 +54,6 @@ impl StepTime {
     }
 }
 
-/// How many times as long as one that reads these steps have turns together.
-fn shares(steps: &[Step]) -> f64 {
-    let share = |step: &Step| if step.is_writing() { WRITE_TIMES } else { 1.0 };
-    steps.iter().map(share).sum()
-}
-
 /// What has been used of a budget, and what for.
 pub(super) struct BudgetWatch<'a> {
     budget: &'a Budget,
@@ -127,7 +121,12 @@ impl<'a> BudgetWatch<'a> {
     /// How long each of these steps has turns in the next start. All have the same if more for those
     /// that write would cost starts.
     pub fn times(&self, steps: &[Step]) -> StepTime {
-        let count = steps.len().max(1) as f64;
+        let writes = steps.iter().filter(|step| step.is_writing()).count();
+        self.times_of(steps.len() - writes, writes)
+    }
+
+    fn times_of(&self, reads: usize, writes: usize) -> StepTime {
+        let count = (reads + writes).max(1) as f64;
         let usual = self.time.as_secs_f64();
         let [least, greatest] = [LEAST_TIMES, MOST_TIMES].map(|times| times * usual);
         let still = f64::from(STARTS_FIRST.saturating_sub(self.booked).max(1));
@@ -145,7 +144,7 @@ impl<'a> BudgetWatch<'a> {
             let time = wanted.min(affordable / shares);
             Duration::from_secs_f64(time.clamp(least, greatest))
         };
-        let shares = shares(steps).max(1.0);
+        let shares = (reads as f64 + WRITE_TIMES * writes as f64).max(1.0);
         match affordable / shares >= usual {
             true => StepTime::of_reads(among(shares)),
             false => StepTime::of_all(among(count)),
@@ -213,14 +212,14 @@ impl<'a> BudgetWatch<'a> {
             return all();
         };
         let left = self.left().as_secs_f64();
-        let times = StepTime::of_reads(self.time);
+        let is_write = |step: &str| self.writes.contains(step);
+        let writes = open.iter().filter(|(_, _, step)| is_write(step)).count();
+        let times = self.times_of(open.len() - writes, writes);
+        // With fewer steps each may have more than it needs.
+        let ratio = times.write.as_secs_f64() / times.read.as_secs_f64();
         let of_step = |step: &str| {
-            let time = if self.writes.contains(step) {
-                times.write
-            } else {
-                times.read
-            };
-            (time + last.step).as_secs_f64()
+            let times = if is_write(step) { ratio } else { 1.0 };
+            times * self.time.as_secs_f64() + last.step.as_secs_f64()
         };
         let mut spent = 0.0;
         let mut starts: f64 = 0.0;
@@ -526,6 +525,37 @@ mod tests {
             chosen(&[wide]),
             ["wide"],
             "hopeless, and nothing else to do"
+        );
+    }
+
+    /// All steps have the same time in a budget of a few minutes: a step that writes costs
+    /// what one that reads costs: it is not given up for more.
+    #[test]
+    fn a_write_that_has_the_time_of_a_read_costs_no_more() {
+        let writes = steps(0, 4);
+        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 32, 40 * SECOND, &writes);
+        for _ in 0..4 {
+            watch.book(Cost {
+                setup: 10 * SECOND,
+                step: SECOND,
+            });
+        }
+        // All have the same time, and three more starts of all four take 3 * (10 + 4 * (1 + 1)) = 54 of
+        // 60 s at most; each step needs three more.
+        let times = watch.times(&writes);
+        assert_eq!(times.read, times.write, "{times:?}");
+        let next = watch.next_start(&writes).unwrap();
+        let progress: Vec<StepProgress> = writes
+            .iter()
+            .map(|step| of(&step.name, 4, 0.0125, None))
+            .collect();
+        let needed: Vec<_> = progress.iter().map(|of| of.starts_needed()).collect();
+        let chosen = watch.chosen(4, &progress);
+        assert_eq!(
+            chosen.len(),
+            4,
+            "only {chosen:?}: a start takes {next:?} of {:?}, needed {needed:?}",
+            watch.left()
         );
     }
 }
