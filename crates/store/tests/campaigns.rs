@@ -607,3 +607,23 @@ fn a_sealed_trial_that_lost_its_environment_is_damaged() {
         trial.environment
     );
 }
+
+#[test]
+fn a_header_with_no_starts_is_refused_for_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let confirm = serde_json::json!({
+        "of": null, "design": "slices", "steps": ["qr100"], "base": "sqlite.wal_full",
+        "control": "sqlite.wal_full#2", "starts": 3, "turn_ns_read": 1, "turn_ns_write": 1,
+        "time_ns": 1, "placement": null, "delta": 0.03, "alpha": 0.05,
+    });
+    let mut header = header("20260101T000000Z-a");
+    header.confirm = Some(serde_json::from_value(confirm).unwrap());
+    let made = Store::new(folder.path()).create(&header).unwrap();
+    let path = made.path.join("campaign.json");
+    let mut text: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    CampaignDir::open(&made.path).unwrap();
+    text["confirm"]["starts"] = serde_json::json!(0);
+    fs::write(&path, serde_json::to_vec(&text).unwrap()).unwrap();
+    let error = CampaignDir::open(&made.path).unwrap_err().to_string();
+    assert!(error.contains("starts"), "{error}");
+}

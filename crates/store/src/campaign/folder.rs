@@ -319,6 +319,13 @@ fn read_header(path: &Path) -> Result<CampaignHeader, StoreError> {
     if header.plan.cells.is_empty() && !is_imported() {
         return Err(corrupt(1, "its plan has no cell".to_owned()));
     }
+    if header
+        .confirm
+        .as_ref()
+        .is_some_and(|of| of.starts == Some(0))
+    {
+        return Err(corrupt(1, "its confirm has 0 starts".to_owned()));
+    }
     if !header.is_consistent() {
         let reason = "its schedule, base or list of cells names a cell that is not in its plan";
         return Err(corrupt(1, reason.to_owned()));

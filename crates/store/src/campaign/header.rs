@@ -48,9 +48,7 @@ impl CampaignHeader {
         let of_schedule = self.schedule.iter().map(|trial| trial.cell);
         // An imported campaign may have no cells to run.
         let base = (count > 0).then_some(self.plan.base);
-        of_schedule.chain(base).all(|cell| cell < count)
-            && self.cells.len() == count
-            && self.confirm.as_ref().is_none_or(|of| of.starts != Some(0))
+        of_schedule.chain(base).all(|cell| cell < count) && self.cells.len() == count
     }
 
     /// Whether a cell is the second instance of a confirm's base, and no candidate.
