@@ -747,14 +747,219 @@ fn a_loss_that_depends_on_turns_fails_if_it_is_too_large_in_each_of_them() {
             }
         }
     };
-    let record = slices(6, 60, &slower_in_long_turns).load();
+    let campaign = slices(6, 60, &slower_in_long_turns);
+    let record = campaign.load();
     for (label, wanted) in [
         (SLOW, GateAnswer::Regression),
         (SAME, GateAnswer::Inconclusive),
     ] {
-        for row in &of(&record, label, 0.05).rows {
+        let gate = of(&record, label, 0.05);
+        assert_eq!(
+            gate.rows.len(),
+            2,
+            "{label} has no step: {}",
+            gate.to_text()
+        );
+        for row in &gate.rows {
             assert_eq!(row.answer, wanted, "{label}: {row:?}");
             assert!(row.reason.contains("in turns of 40 ms"), "{}", row.reason);
         }
     }
+}
+
+/// As slices have them: half of the rounds of a start are plain; of each fourth start the others have a
+/// candidate less, of all other starts turns of twice the length. The slow cell loses in the first two
+/// forms, and nothing in the third.
+#[test]
+fn a_loss_that_one_form_of_turns_takes_away_is_no_regression() {
+    let forms = |start: u32, label: &str, turns: &mut Vec<plimsoll_store::Turn>| {
+        for turn in turns {
+            let is_special = turn.round > 30;
+            let is_alone = is_special && start.is_multiple_of(4);
+            let is_long = is_special && !is_alone;
+            turn.planned_ns = Some(if is_long { 40_000_000 } else { 20_000_000 });
+            turn.candidates = Some(if is_alone { 3 } else { 4 });
+            if is_long {
+                turn.active_ns *= 2;
+                turn.operations *= 2;
+            }
+            if label == SLOW && is_long {
+                turn.operations = turn.operations * 3 / 4;
+            }
+            // The same speed as the base, which is 1 / 0.66 times that of the slow cell.
+            if label == SLOW && is_alone {
+                turn.operations = turn.operations * 100 / 65;
+            }
+        }
+    };
+    let campaign = slices(12, 60, &forms);
+    for row in &of(&campaign.load(), SLOW, 0.05).rows {
+        assert_eq!(row.answer, GateAnswer::Inconclusive, "{row:?}");
+    }
+}
+
+/// Starts lie apart by 22 % in plain turns: -5.6 % +- 12 % of them says nothing of a loss of 5 %. In
+/// longer turns all lose much.
+#[test]
+fn a_loss_that_is_not_shown_in_plain_turns_is_not_shown_in_all_of_them() {
+    let forms = |start: u32, label: &str, turns: &mut Vec<plimsoll_store::Turn>| {
+        for turn in turns {
+            let is_long = turn.round > 30;
+            turn.planned_ns = Some(if is_long { 40_000_000 } else { 20_000_000 });
+            if is_long {
+                turn.active_ns *= 2;
+                turn.operations *= 2;
+            }
+            if label == SAME {
+                let of_start = if start.is_multiple_of(2) { 1.06 } else { 0.84 };
+                let of_form = if is_long { 0.5 } else { 1.0 };
+                turn.operations = (turn.operations as f64 * of_start * of_form) as u64;
+            }
+        }
+    };
+    let campaign = slices(6, 60, &forms);
+    for row in &of(&campaign.load(), SAME, 0.05).rows {
+        assert_eq!(row.answer, GateAnswer::Inconclusive, "{row:?}");
+    }
+}
+
+/// One candidate crashes in the first step and so has no second; the other has the first, is judged in
+/// it, and crashes in the second.
+#[test]
+fn steps_that_are_not_judged_are_told_by_cell() {
+    let mut record = blocks(12, true, UNTOUCHED);
+    crash_in(&mut record, SLOW, 1..=6);
+    // The same, one step later.
+    let header = record.header.clone();
+    for trial in &mut record.trials {
+        let of = header
+            .schedule
+            .iter()
+            .find(|of| of.number == trial.number)
+            .unwrap();
+        if header.plan.cells[of.cell].label != SAME || of.block > 6 {
+            continue;
+        }
+        let is_second = |event: &plimsoll_store::event::Event| matches!(event, plimsoll_store::event::Event::StepDone(done) if done.step == "qp100");
+        let at = trial
+            .events
+            .iter()
+            .position(|of| is_second(&of.event))
+            .unwrap();
+        trial.events.truncate(at);
+        let mut last = trial.events.last().unwrap().clone();
+        last.event =
+            plimsoll_store::event::Event::ServerCrashed(plimsoll_store::event::ServerCrashed {
+                step: Some("qp100".to_owned()),
+                status: "signal 11".to_owned(),
+                log_tail: String::new(),
+            });
+        trial.events.push(last);
+    }
+    let view = analyse(&[record], &Options::default()).unwrap();
+    let judged = view.findings.all.iter().find(|finding| {
+        view.cells[finding.cell].label == SAME
+            && finding.step == "qr100"
+            && finding.role == plimsoll_analysis::verdicts::Role::Throughput
+    });
+    assert!(judged.unwrap().call.is_judged(), "{judged:?}");
+    let lines = plimsoll_analysis::verdicts::unjudged(&view);
+    let of_first = lines.iter().find(|line| line.contains("qr100")).unwrap();
+    assert!(
+        of_first.contains(SLOW) && !of_first.contains(SAME),
+        "{SAME} is judged in qr100, and only {SLOW} is not:\n{lines:#?}"
+    );
+}
+
+/// More starts have the same turns: `undecided` says `--blocks` of such a campaign, as the rows do.
+#[test]
+fn what_depends_on_turns_goes_on_by_blocks() {
+    let slower_in_long_turns = |_: u32, label: &str, turns: &mut Vec<plimsoll_store::Turn>| {
+        for turn in turns {
+            let is_long = turn.round > 30;
+            turn.planned_ns = Some(if is_long { 40_000_000 } else { 20_000_000 });
+            if is_long {
+                turn.active_ns *= 2;
+                turn.operations *= 2;
+                if label == SAME {
+                    turn.operations = turn.operations * 3 / 4;
+                }
+            }
+        }
+    };
+    let campaign = slices(6, 60, &slower_in_long_turns);
+    let gate = of(&campaign.load(), SAME, 0.05);
+    for row in &gate.rows {
+        assert!(
+            row.reason.contains("--blocks measures one server"),
+            "{row:?}"
+        );
+    }
+    let next = gate.next.unwrap();
+    assert!(next.contains("--blocks"), "next: {next}");
+}
+
+/// A campaign that an earlier version began, and this one resumed: its first starts are not held.
+#[test]
+fn starts_that_are_held_are_told_from_starts_that_are_not() {
+    let words = |first: u32| {
+        let campaign = slices(6, 60, &|_, _, _| {});
+        let mut record = campaign.load();
+        let schedule = record.header.schedule.clone();
+        for trial in &mut record.trials {
+            let of = schedule
+                .iter()
+                .find(|of| of.number == trial.number)
+                .unwrap();
+            for stamped in &mut trial.events {
+                if let plimsoll_store::event::Event::ServerReady(ready) = &mut stamped.event {
+                    ready.held = (of.block >= first).then(|| "autovacuum".to_owned());
+                }
+            }
+        }
+        let view = analyse(&[record], &Options::default()).unwrap();
+        plimsoll_analysis::verdict_lines(&view)
+    };
+    let (all, some) = (words(1), words(4));
+    assert!(all.contains("autovacuum is held meanwhile"), "{all}");
+    assert_ne!(
+        all, some,
+        "in three of six starts autovacuum was at work:\n{some}"
+    );
+}
+
+/// A survey that was interrupted has one run of each when it is complete, too.
+#[test]
+fn a_survey_that_is_resumed_is_not_gated_again() {
+    let mut record = common::in_default_store(blocks(1, false, UNTOUCHED));
+    record.state = CampaignState::Broken;
+    let gate = of(&record, SLOW, 0.05);
+    assert!(
+        gate.refusal
+            .as_ref()
+            .unwrap()
+            .contains("one run of each decides nothing")
+    );
+    let next = gate.next.clone().unwrap_or_default();
+    assert!(!next.contains("then the gate again"), "{}", gate.to_text());
+}
+
+/// `plimsoll report` without a campaign is of the newest in the default store.
+#[test]
+fn the_note_of_changed_files_names_its_campaign() {
+    let record = blocks(12, true, UNTOUCHED);
+    let mut view = analyse(std::slice::from_ref(&record), &Options::default()).unwrap();
+    let changes: Vec<String> = (1..=4).map(|n| format!("{n} was changed")).collect();
+    view.note_changed_files(&changes);
+    let note = view
+        .notes
+        .iter()
+        .find(|note| note.contains("sealed"))
+        .unwrap();
+    let name = &view.campaigns[0].name;
+    assert!(name.starts_with("--store "), "{name}");
+    assert!(
+        note.contains(&format!("`plimsoll report {name}`")),
+        "{note}"
+    );
 }

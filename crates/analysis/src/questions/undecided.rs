@@ -37,12 +37,7 @@ pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<St
         () if are_all(Call::Invalid) => {
             "the reasons are above: mend what failed or was disturbed, and confirm again".to_owned()
         }
-        () if are_all(Call::DependsOnTurns) => {
-            format!(
-                "one server at a time: {}",
-                command(header, path, &format!("--blocks {ADVISED_BLOCKS}"))
-            )
-        }
+        () if are_all(Call::DependsOnTurns) => by_blocks(header, path),
         () => more(header, path, first.basis),
     };
     Some(format!("undecided: {count}; {next}"))
@@ -60,6 +55,12 @@ fn command(header: &CampaignHeader, path: &Path, how: &str) -> String {
         in_commands(&of),
         shell_word(&steps)
     )
+}
+
+/// The command that measures one server at a time.
+pub(super) fn by_blocks(header: &CampaignHeader, path: &Path) -> String {
+    let how = format!("--blocks {ADVISED_BLOCKS}");
+    format!("one server at a time: {}", command(header, path, &how))
 }
 
 /// The command that measures more.

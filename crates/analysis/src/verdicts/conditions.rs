@@ -27,12 +27,19 @@ pub(super) fn conditions(campaign: &CampaignRecord) -> String {
     if confirm.design == Design::Slices {
         parts.push(turns(header, confirm));
     }
-    let held: BTreeSet<&str> = campaign
-        .trials
-        .iter()
-        .filter_map(|trial| server_ready(trial)?.held.as_deref())
-        .collect();
-    parts.extend(held.iter().map(|name| format!("{name} is held meanwhile")));
+    let ready = campaign.trials.iter().filter_map(server_ready);
+    let held: Vec<Option<&str>> = ready.map(|ready| ready.held.as_deref()).collect();
+    let names: BTreeSet<&str> = held.iter().copied().flatten().collect();
+    parts.extend(names.into_iter().map(|name| {
+        let count = held.iter().filter(|of| **of == Some(name)).count();
+        match count == held.len() {
+            true => format!("{name} is held meanwhile"),
+            false => format!(
+                "{name} is held meanwhile in {count} of {} trials",
+                held.len()
+            ),
+        }
+    }));
     parts.join("; ")
 }
 

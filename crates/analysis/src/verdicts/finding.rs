@@ -168,8 +168,9 @@ pub struct Finding {
     pub by_start: Vec<OfStart>,
     /// The two groups that starts fall into, if they do.
     pub modes: Option<Modes>,
-    /// What it is in plain turns and in turns of another form, as log ratios, if it depends on turns.
-    pub forms: Option<(f64, f64)>,
+    /// If it depends on turns, the log ratios of its starts in plain turns and in those of each other
+    /// form.
+    pub forms: Vec<Vec<f64>>,
     /// What it is in each placement; empty with one.
     pub placements: String,
     /// What typical turns and stalls have to do with a throughput that differs; empty where they

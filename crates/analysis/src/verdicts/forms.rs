@@ -25,6 +25,24 @@ pub(crate) struct OfForms<'q, 'a> {
     pub meetings: &'q Meetings<'a, 'a>,
 }
 
+impl OfForms<'_, '_> {
+    /// The log ratios of starts in plain rounds, and in those of each other form that there is.
+    fn by_form(&self) -> Vec<Vec<f64>> {
+        let starts = FORMS.map(|form| self.meetings.by_form(form));
+        let mut plain: Vec<(u32, f64)> = starts
+            .iter()
+            .flatten()
+            .map(|&(start, plain, _)| (start, plain))
+            .collect();
+        plain.sort_by_key(|of| of.0);
+        plain.dedup_by_key(|of| of.0);
+        let plain = plain.into_iter().map(|of| of.1).collect();
+        let others = starts.map(|of| of.into_iter().map(|(_, _, ratio)| ratio).collect());
+        let all = std::iter::once(plain).chain(others);
+        all.filter(|of: &Vec<f64>| !of.is_empty()).collect()
+    }
+}
+
 /// A start, its log ratio over plain rounds, and that over rounds of a form.
 type OfStart = (u32, f64, f64);
 
@@ -58,7 +76,7 @@ pub(crate) fn mark_dependent(all: &mut [Finding], asked: &[OfForms<'_, '_>]) {
             let error = interval.map_or(0.0, |interval| interval.half_width());
             if (moved.of_form - moved.plain).abs() > error.max(LEAST) {
                 finding.call = Call::DependsOnTurns;
-                finding.forms = Some((moved.plain, moved.of_form));
+                finding.forms = of.by_form();
                 finding.reason = moved.words(&of.meetings.shapes());
             }
         }

@@ -282,7 +282,7 @@ impl<'a> Judge<'a> {
             by_start,
             placements,
             modes: modes(pairs),
-            forms: None,
+            forms: Vec::new(),
             turns: String::new(),
             why: String::new(),
         };

@@ -520,21 +520,27 @@ pub fn unjudged(view: &View) -> Vec<String> {
     let of_throughput = of_throughput.filter(|finding| finding.role == Role::Throughput);
     let candidates = of_throughput.clone().map(|finding| finding.cell).unique();
     let candidates = candidates.count();
-    let mut by_reason: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    // The cells of each reason and step; then steps of the same cells together.
+    let mut cells: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    let mut order = Vec::new();
     for finding in of_throughput.filter(|finding| !finding.call.is_judged()) {
-        by_reason.entry(&finding.reason).or_default().push(finding);
+        let of = (finding.reason.as_str(), finding.step.as_str());
+        order.extend(Some(of).filter(|of| !cells.contains_key(of)));
+        cells.entry(of).or_default().push(finding.cell);
     }
-    let line = |(reason, of): (&str, Vec<&Finding>)| {
-        let cells = of.iter().map(|finding| finding.cell).unique();
-        let labels = cells.clone().map(|cell| view.cells[cell].label.as_str());
-        let whose = match cells.clone().count() < candidates {
-            true => format!("{} ", labels.clone().join(", ")),
+    let mut steps: BTreeMap<(&str, &[usize]), Vec<&str>> = BTreeMap::new();
+    for of in order {
+        steps.entry((of.0, &cells[&of])).or_default().push(of.1);
+    }
+    let line = |((reason, cells), steps): ((&str, &[usize]), Vec<&str>)| {
+        let mut labels = cells.iter().map(|cell| view.cells[*cell].label.as_str());
+        let whose = match cells.len() < candidates {
+            true => format!("{} ", labels.join(", ")),
             false => String::new(),
         };
-        let mut steps = of.iter().map(|finding| finding.step.as_str()).unique();
         format!("{whose}{}: {reason}", steps.join(", "))
     };
-    by_reason.into_iter().map(line).collect()
+    steps.into_iter().map(line).collect()
 }
 
 /// A terminal's columns that lines keep to where they can.

@@ -252,7 +252,7 @@ fn finding(test: usize, cell: usize, estimate: Estimate, look_level: f64) -> Fin
         by_start: Vec::new(),
         placements: String::new(),
         modes: None,
-        forms: None,
+        forms: Vec::new(),
         turns: String::new(),
         why: String::new(),
     }

@@ -47,7 +47,11 @@ impl View {
         let shown = &changes[..changes.len().min(SHOWN)];
         let more = match changes.len() - shown.len() {
             0 => String::new(),
-            more => format!("; and {more} more, which `plimsoll report` lists"),
+            more => {
+                let names: Vec<&str> = self.campaigns.iter().map(|of| of.name.as_str()).collect();
+                let report = format!("plimsoll report {}", names.join(" "));
+                format!("; and {more} more, which `{report}` lists")
+            }
         };
         let note = format!(
             "Files are not as they were sealed, and numbers may not be what was measured: {}{more}.",

@@ -1,6 +1,6 @@
 //! From a finding and a threshold to what a gate says of it.
 
-use plimsoll_stats::{FEWEST_STARTS, SignedRank, scaled_p, student_two_sided};
+use plimsoll_stats::{FEWEST_STARTS, SignedRank, mean, scaled_p, student_two_sided, variance};
 use plimsoll_store::CampaignRecord;
 
 use super::asked::Asked;
@@ -29,19 +29,23 @@ fn decidable<'v>(asked: &Asked<'v>) -> Option<(&'v Finding, Estimate)> {
     };
     let is_judged = match finding.call {
         Call::Verdict(_) => true,
-        Call::DependsOnTurns => loses_in_both_forms(asked, finding),
+        Call::DependsOnTurns => loses_in_each_form(asked, finding),
         _ => false,
     } && estimate.at_look.is_some();
     (has_repeats && is_judged && finding.look_level > 0.0).then_some((finding, estimate))
 }
 
-/// Whether a throughput that depends on turns loses more than the threshold whichever turns it has:
-/// how large the loss is depends on them, and that it is too large does not.
-fn loses_in_both_forms(asked: &Asked<'_>, finding: &Finding) -> bool {
+/// Whether a throughput that depends on turns is shown to lose more than the threshold in each form
+/// of them: how large the loss is depends on them, and that it is too large does not.
+fn loses_in_each_form(asked: &Asked<'_>, finding: &Finding) -> bool {
     let limit = asked.metric.limit(asked.threshold);
-    let is_lost = |ratio: f64| sign(finding) * ratio < limit;
-    let both = |(plain, of_form)| is_lost(plain) && is_lost(of_form);
-    finding.forms.is_some_and(both)
+    let is_lost = |ratios: &Vec<f64>| {
+        let error = (variance(ratios) / ratios.len() as f64).sqrt();
+        let distance = sign(finding) * mean(ratios) - limit;
+        let p = || student_two_sided(distance / error, ratios.len() as f64 - 1.0);
+        ratios.len() >= FEWEST_STARTS && one_sided(p(), distance < 0.0) <= finding.look_level
+    };
+    !finding.forms.is_empty() && finding.forms.iter().all(is_lost)
 }
 
 /// The one-sided p of "the loss is no larger than the threshold": small when it is shown to be
@@ -94,13 +98,14 @@ pub(super) fn row(
             (Answer::Invalid, finding.reason.clone())
         }
         (Some(finding), None) => (Answer::Inconclusive, finding.reason.clone()),
-        (Some(_), Some((finding, _))) if p <= finding.look_level => (
-            Answer::Regression,
-            finding
-                .forms
-                .map_or(String::new(), |_| finding.reason.clone()),
-        ),
-        (Some(finding), Some(_)) if finding.forms.is_some() => {
+        (Some(_), Some((finding, _))) if p <= finding.look_level => {
+            let reason = match finding.call {
+                Call::DependsOnTurns => finding.reason.clone(),
+                _ => String::new(),
+            };
+            (Answer::Regression, reason)
+        }
+        (Some(finding), Some(_)) if finding.call == Call::DependsOnTurns => {
             (Answer::Inconclusive, finding.reason.clone())
         }
         (Some(_), Some((finding, estimate))) => match is_above(asked, finding, estimate) {

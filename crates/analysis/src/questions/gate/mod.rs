@@ -20,11 +20,11 @@ use plimsoll_store::{CampaignRecord, CampaignState, in_commands};
 use self::answer::{p_of_larger_loss, row};
 use self::asked::Asked;
 use self::floor::is_floor;
-use super::undecided::more;
+use super::undecided::{by_blocks, more};
 use crate::AnalysisError;
 use crate::cells::campaigns::progress;
 use crate::stored::Stored;
-use crate::verdicts::{Basis, Estimate, basis, control_line, percent};
+use crate::verdicts::{Basis, Call, Estimate, basis, control_line, percent};
 
 pub use self::floor::AaHistory;
 pub use self::request::{Accepted, GateMetric, GateRequest, Judged, KnownSteps, StepThreshold};
@@ -149,16 +149,28 @@ pub fn gate_among(
         about: control_line(among.first()).into_iter().collect(),
         is_strict: request.is_strict,
     };
-    gate.next = next(&gate, campaign);
+    let open = asked.iter().filter_map(|asked| asked.finding);
+    let is_of_turns = open
+        .clone()
+        .all(|finding| finding.call == Call::DependsOnTurns);
+    let is_of_turns = is_of_turns && open.count() > 0;
+    gate.next = next(&gate, campaign, is_of_turns);
     Ok(gate)
 }
 
 /// What goes on where there is no decision.
-fn next(gate: &Gate, campaign: &CampaignRecord) -> Option<String> {
+fn next(gate: &Gate, campaign: &CampaignRecord, is_of_turns: bool) -> Option<String> {
     if gate.exit_code() != 4 {
         return None;
     }
     let header = &campaign.header;
+    let is_survey = header.confirm.is_none() && header.plan.blocks <= 1;
+    if gate.refusal.is_some() && is_survey {
+        return Some(format!(
+            "plimsoll confirm {}, then the gate of its campaign",
+            in_commands(&campaign.path)
+        ));
+    }
     let resume = format!("plimsoll resume {}", in_commands(&campaign.path));
     match campaign.state {
         CampaignState::Running => Some("the campaign is still running: gate it again".to_owned()),
@@ -167,6 +179,7 @@ fn next(gate: &Gate, campaign: &CampaignRecord) -> Option<String> {
             progress(campaign)
         )),
         CampaignState::Decided => Some(format!("{resume}   (it goes on), then the gate again")),
+        CampaignState::Complete if is_of_turns => Some(by_blocks(header, &campaign.path)),
         CampaignState::Complete if gate.is_open() => header
             .confirm
             .as_ref()
