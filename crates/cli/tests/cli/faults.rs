@@ -830,8 +830,12 @@ fn the_mark_of_a_resumed_campaign_has_no_link_in_it() {
     fs::write(place.path("next.toml"), NEXT_PLAN.replace("1K", "20M")).unwrap();
     let is_up = |child: &Child| !targets(Who::Trial, &place, child).is_empty();
     let start = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
-        let mut child = command
+        // As `Place::command`, but for the data folder, which `resume` knows.
+        let mut child = Command::new("env")
+            .args([
+                "--default-signal=HUP,INT,QUIT",
+                env!("CARGO_BIN_EXE_plimsoll"),
+            ])
             .current_dir(place.dir.path())
             .args(arguments)
             .stdout(Stdio::null())
