@@ -106,8 +106,11 @@ fn view(
 
 /// Writes the campaign's own page.
 pub fn write_page(campaign: &CampaignDir) -> Result<PathBuf, Failure> {
-    let mut view = default_view(campaign)?;
-    view.note_changed_files(&changes([&campaign.load()?])?);
+    let record = campaign.load()?;
+    let changes = changes([&record])?;
+    let stored = Stored::beside(campaign);
+    let mut view = analyse_among(&[record], &Options::default(), &stored)?;
+    view.note_changed_files(&changes);
     Ok(campaign.write_page(&plimsoll_report::to_html(&view))?)
 }
 

@@ -149,17 +149,12 @@ pub fn gate_among(
         about: control_line(among.first()).into_iter().collect(),
         is_strict: request.is_strict,
     };
-    let open = asked.iter().filter_map(|asked| asked.finding);
-    let is_of_turns = open
-        .clone()
-        .all(|finding| finding.call == Call::DependsOnTurns);
-    let is_of_turns = is_of_turns && open.count() > 0;
-    gate.next = next(&gate, campaign, is_of_turns);
+    gate.next = next(&gate, campaign, &asked);
     Ok(gate)
 }
 
 /// What goes on where there is no decision.
-fn next(gate: &Gate, campaign: &CampaignRecord, is_of_turns: bool) -> Option<String> {
+fn next(gate: &Gate, campaign: &CampaignRecord, asked: &[Asked<'_>]) -> Option<String> {
     if gate.exit_code() != 4 {
         return None;
     }
@@ -179,13 +174,21 @@ fn next(gate: &Gate, campaign: &CampaignRecord, is_of_turns: bool) -> Option<Str
             progress(campaign)
         )),
         CampaignState::Decided => Some(format!("{resume}   (it goes on), then the gate again")),
-        CampaignState::Complete if is_of_turns => Some(by_blocks(header, &campaign.path)),
+        CampaignState::Complete if all_depend_on_turns(asked) => {
+            Some(by_blocks(header, &campaign.path))
+        }
         CampaignState::Complete if gate.is_open() => header
             .confirm
             .as_ref()
             .map(|_| more(header, &campaign.path, basis(header))),
         CampaignState::Complete => None,
     }
+}
+
+/// Whether more of the same turns would decide nothing.
+fn all_depend_on_turns(asked: &[Asked<'_>]) -> bool {
+    let mut findings = asked.iter().filter_map(|asked| asked.finding).peekable();
+    findings.peek().is_some() && findings.all(|finding| finding.call == Call::DependsOnTurns)
 }
 
 /// Why there is no answer on any step.
