@@ -730,6 +730,15 @@ fn cpu_of_the_machine_does_not_spoil_a_gate() {
     );
 }
 
+/// A turn of 20 ms, or one of twice the length with twice the operations.
+fn lengthen(turn: &mut plimsoll_store::Turn, is_long: bool) {
+    turn.planned_ns = Some(if is_long { 40_000_000 } else { 20_000_000 });
+    if is_long {
+        turn.active_ns *= 2;
+        turn.operations *= 2;
+    }
+}
+
 /// Half of the rounds have turns of twice the length, in which these cells are slower than in
 /// others. One of them is slow in all.
 #[test]
@@ -737,13 +746,9 @@ fn a_loss_that_depends_on_turns_fails_if_it_is_too_large_in_each_of_them() {
     let slower_in_long_turns = |_: u32, label: &str, turns: &mut Vec<plimsoll_store::Turn>| {
         for turn in turns {
             let is_long = turn.round > 30;
-            turn.planned_ns = Some(if is_long { 40_000_000 } else { 20_000_000 });
-            if is_long {
-                turn.active_ns *= 2;
-                turn.operations *= 2;
-                if [SLOW, SAME].contains(&label) {
-                    turn.operations = turn.operations * 3 / 4;
-                }
+            lengthen(turn, is_long);
+            if is_long && [SLOW, SAME].contains(&label) {
+                turn.operations = turn.operations * 3 / 4;
             }
         }
     };
@@ -777,12 +782,8 @@ fn a_loss_that_one_form_of_turns_takes_away_is_no_regression() {
             let is_special = turn.round > 30;
             let is_alone = is_special && start.is_multiple_of(4);
             let is_long = is_special && !is_alone;
-            turn.planned_ns = Some(if is_long { 40_000_000 } else { 20_000_000 });
+            lengthen(turn, is_long);
             turn.candidates = Some(if is_alone { 3 } else { 4 });
-            if is_long {
-                turn.active_ns *= 2;
-                turn.operations *= 2;
-            }
             if label == SLOW && is_long {
                 turn.operations = turn.operations * 3 / 4;
             }
@@ -805,11 +806,7 @@ fn a_loss_that_is_not_shown_in_plain_turns_is_not_shown_in_all_of_them() {
     let forms = |start: u32, label: &str, turns: &mut Vec<plimsoll_store::Turn>| {
         for turn in turns {
             let is_long = turn.round > 30;
-            turn.planned_ns = Some(if is_long { 40_000_000 } else { 20_000_000 });
-            if is_long {
-                turn.active_ns *= 2;
-                turn.operations *= 2;
-            }
+            lengthen(turn, is_long);
             if label == SAME {
                 let of_start = if start.is_multiple_of(2) { 1.06 } else { 0.84 };
                 let of_form = if is_long { 0.5 } else { 1.0 };
@@ -877,13 +874,9 @@ fn what_depends_on_turns_goes_on_by_blocks() {
     let slower_in_long_turns = |_: u32, label: &str, turns: &mut Vec<plimsoll_store::Turn>| {
         for turn in turns {
             let is_long = turn.round > 30;
-            turn.planned_ns = Some(if is_long { 40_000_000 } else { 20_000_000 });
-            if is_long {
-                turn.active_ns *= 2;
-                turn.operations *= 2;
-                if label == SAME {
-                    turn.operations = turn.operations * 3 / 4;
-                }
+            lengthen(turn, is_long);
+            if is_long && label == SAME {
+                turn.operations = turn.operations * 3 / 4;
             }
         }
     };
