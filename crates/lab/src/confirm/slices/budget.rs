@@ -25,6 +25,11 @@ const FIRST_STEP_S: f64 = 1.5;
 /// So many starts have their time before any has more turns: with fewer an interval over starts is
 /// wide, however long each is.
 const STARTS_FIRST: u32 = 8;
+/// What a step without a verdict counts in the choice of a start's steps, and one that will be as
+/// narrow as asked within the budget.
+const PREFERRED: f64 = 1.5;
+/// Steps go on together if they gain this share of what the best gains.
+const NEAR_THE_BEST: f64 = 0.6;
 
 /// How long steps have turns in a start.
 #[derive(Clone, Copy, Debug)]
@@ -191,58 +196,49 @@ impl<'a> BudgetWatch<'a> {
     }
 
     /// The steps of the start behind this one. All of them, until it is known how far starts lie
-    /// apart. Then those without a verdict before those that have one, and those that need few
-    /// starts before those that need many, as long as there is time for all the starts that they
-    /// need. What time that leaves goes to the others.
+    /// apart. Then those whose intervals narrow most per second, as far as there is time for them:
+    /// the best and all that come near it, because a start of few steps is mostly preparation.
     fn chosen<'p>(&self, start: u32, progress: &'p [StepProgress]) -> BTreeSet<&'p str> {
-        let most = f64::from(self.starts.saturating_sub(start).max(1));
-        let needed = |of: &StepProgress| {
-            let more = of.starts_needed().map(|needed| needed - of.starts as f64);
-            more.map_or(1.0, |more| more.ceil().clamp(1.0, most))
-        };
-        let mut open: Vec<(bool, f64, &str)> = progress
-            .iter()
-            .filter(|of| of.done.is_none())
-            .map(|of| (of.is_decided, needed(of), of.step.as_str()))
-            .collect();
-        open.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        let all = || open.iter().map(|(_, _, step)| *step).collect();
+        let open: Vec<&StepProgress> = progress.iter().filter(|of| of.done.is_none()).collect();
+        let all = || open.iter().map(|of| of.step.as_str()).collect();
         let is_early = (start as usize) < STARTS_TO_LEAVE;
         let Some(last) = self.last.filter(|_| !is_early) else {
             return all();
         };
-        let left = self.left().as_secs_f64();
-        let is_write = |step: &str| self.writes.contains(step);
-        let writes = open.iter().filter(|(_, _, step)| is_write(step)).count();
+        let is_write = |of: &StepProgress| self.writes.contains(&of.step);
+        let writes = open.iter().filter(|of| is_write(of)).count();
         let times = self.times_of(open.len() - writes, writes);
-        // With fewer steps each may have more than it needs.
-        let ratio = times.write.as_secs_f64() / times.read.as_secs_f64();
-        let of_step = |step: &str| {
-            let times = if is_write(step) { ratio } else { 1.0 };
-            times * self.time.as_secs_f64() + last.step.as_secs_f64()
+        let seconds = |of: &StepProgress| {
+            let turns = if is_write(of) {
+                times.write
+            } else {
+                times.read
+            };
+            (turns + last.step).as_secs_f64()
         };
+        let left = self.left().as_secs_f64() - last.setup.as_secs_f64();
+        let of_all: f64 = open.iter().map(|of| seconds(of)).sum();
+        let fit = f64::from(self.starts.saturating_sub(start)).min(left / of_all);
+        let mut by_gain: Vec<(f64, f64, &str)> = open
+            .iter()
+            .map(|of| {
+                let seconds = seconds(of);
+                (gain(of, fit) / seconds, seconds, of.step.as_str())
+            })
+            .collect();
+        by_gain.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let enough = by_gain.first().map_or(0.0, |best| best.0 * NEAR_THE_BEST);
         let mut spent = 0.0;
-        let mut starts: f64 = 0.0;
-        let mut chosen = BTreeSet::new();
-        for (_, needed, step) in &open {
-            let more =
-                (needed - starts).max(0.0) * last.setup.as_secs_f64() + needed * of_step(step);
-            if spent + more <= left {
-                spent += more;
-                starts = starts.max(*needed);
-                chosen.insert(*step);
-            }
-        }
-        if chosen.is_empty() {
-            return all();
-        }
-        for (_, _, step) in &open {
-            if !chosen.contains(step) && spent + starts * of_step(step) <= left {
-                spent += starts * of_step(step);
-                chosen.insert(*step);
-            }
-        }
-        chosen
+        let chosen: BTreeSet<&str> = by_gain
+            .into_iter()
+            .filter(|(gain, seconds, _)| {
+                let is_in = *gain >= enough && spent + seconds <= left;
+                spent += if is_in { *seconds } else { 0.0 };
+                is_in
+            })
+            .map(|(_, _, step)| step)
+            .collect();
+        if chosen.is_empty() { all() } else { chosen }
     }
 
     /// Why no other start may begin; `None` if it may.
@@ -281,6 +277,16 @@ impl<'a> BudgetWatch<'a> {
         let next = self.next_start(steps)?.as_secs_f64();
         (next > 0.0).then(|| (self.left().as_secs_f64() / next).floor())
     }
+}
+
+/// What one more start is worth to a step, if there is time for `fit` of all: a width falls with
+/// the root of the number of starts, so the share of it that goes is half of one over their number.
+fn gain(of: &StepProgress, fit: f64) -> f64 {
+    let starts = of.starts.max(1) as f64;
+    let needed = of.starts_needed().map(|needed| needed - of.starts as f64);
+    let is_within_reach = needed.is_some_and(|needed| needed <= fit);
+    let preferred = |applies| if applies { PREFERRED } else { 1.0 };
+    preferred(!of.is_decided) * preferred(is_within_reach) / (2.0 * starts)
 }
 
 /// `after start 4: 20 of 32 steps are as narrow as asked for, 5 others have a verdict; about 6 more
@@ -495,37 +501,95 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_finished_comes_first() {
+    fn what_gains_most_comes_first() {
         let watch = watch();
         let chosen = |progress: &[StepProgress]| -> Vec<String> {
             let chosen = watch.chosen(4, progress);
             chosen.into_iter().map(str::to_owned).collect()
         };
-        // Two more starts, 24 s; nine more would take 108 s.
         let near = of("near", 4, 0.012, None);
-        let wide = of("wide", 4, 0.018, None);
+        let far = of("far", 4, 0.1, None);
         assert_eq!(
-            chosen(&[near.clone(), wide.clone()]),
-            ["near", "wide"],
-            "what is left goes to others"
+            chosen(&[near.clone(), far.clone()]),
+            ["far", "near"],
+            "a start of one step is mostly preparation"
         );
-        let many: Vec<StepProgress> = (0..30)
-            .map(|at| StepProgress {
-                is_decided: true,
-                ..of(&format!("d{at:02}"), 4, 0.012, None)
+        let known = StepProgress {
+            is_decided: true,
+            ..of("known", 9, 0.012, None)
+        };
+        assert_eq!(chosen(&[near, known.clone()]), ["near"]);
+        assert_eq!(chosen(std::slice::from_ref(&known)), ["known"]);
+        // 50 s are left for steps of 2 s.
+        let many: Vec<StepProgress> = (0..40)
+            .map(|at| of(&format!("m{at:02}"), 4, 0.1, None))
+            .collect();
+        assert_eq!(chosen(&many).len(), 33, "as many as there is time for");
+        assert_eq!(watch.chosen(3, &many).len(), many.len(), "too early to say");
+    }
+
+    /// Half of 45 minutes went to starts of one to five steps that could not be known, while 20
+    /// steps that read stayed at four starts.
+    #[test]
+    fn steps_that_cannot_be_known_do_not_keep_the_others_waiting() {
+        let budget = Budget {
+            time_ns: 2_700_000_000_000,
+            ..BUDGET
+        };
+        let all = steps(22, 10);
+        let mut watch = BudgetWatch::new(&budget, 4 * SECOND, 32, 1362 * SECOND, &all);
+        let setup = 25 * SECOND;
+        let cost = Cost {
+            setup,
+            step: SECOND,
+        };
+        (0..4).for_each(|_| watch.book(cost));
+        let mut progress: Vec<StepProgress> = all
+            .iter()
+            .map(|step| {
+                let (half_width, goal) = match step.is_writing() {
+                    true => (0.1, 0.04),
+                    false => (0.021, 0.01),
+                };
+                let is_decided = !step.is_writing();
+                StepProgress {
+                    is_decided,
+                    goal,
+                    ..of(&step.name, 4, half_width, None)
+                }
             })
             .collect();
-        let all: Vec<StepProgress> = [vec![wide.clone()], many, vec![near]].concat();
-        let found = chosen(&all);
-        assert!(found.contains(&"near".to_owned()), "{found:?}");
-        assert!(!found.contains(&"wide".to_owned()), "{found:?}");
-        assert!(found.len() < 12, "{found:?}");
-        assert_eq!(watch.chosen(3, &all).len(), all.len(), "too early to say");
-        assert_eq!(
-            chosen(&[wide]),
-            ["wide"],
-            "hopeless, and nothing else to do"
-        );
+        for start in 4.. {
+            let chosen = watch.chosen(start, &progress);
+            let chosen: Vec<String> = chosen.into_iter().map(str::to_owned).collect();
+            let of_start: Vec<Step> = all
+                .iter()
+                .filter(|step| chosen.contains(&step.name))
+                .cloned()
+                .collect();
+            if watch.why_no_time(&of_start).is_some() {
+                break;
+            }
+            watch.before += watch.next_start(&of_start).unwrap();
+            watch.book(cost);
+            for of in &mut progress {
+                if chosen.contains(&of.step) {
+                    let n = of.starts as f64;
+                    of.half_width = of.half_width.map(|width| width * (n / (n + 1.0)).sqrt());
+                    of.starts += 1;
+                }
+            }
+        }
+        let starts = |writes: bool| -> Vec<usize> {
+            let found = progress.iter().zip(&all);
+            let of_kind = found.filter(|(_, step)| step.is_writing() == writes);
+            of_kind.map(|(of, _)| of.starts).collect()
+        };
+        let (reads, writes) = (starts(false), starts(true));
+        assert!(reads.iter().all(|&starts| starts >= 9), "{reads:?}");
+        assert!(writes.iter().all(|&starts| starts >= 5), "{writes:?}");
+        let unused = watch.left();
+        assert!(unused < 60 * SECOND, "{unused:?}");
     }
 
     /// All steps have the same time in a budget of a few minutes: a step that writes costs
