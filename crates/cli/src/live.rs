@@ -10,7 +10,7 @@ use anstream::adapter::strip_str;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use plimsoll_analysis::{default_view, machine_taken, running_table};
 use plimsoll_core::units::format_duration_ns;
-use plimsoll_store::{CampaignDir, Store};
+use plimsoll_store::{CampaignDir, Store, shell_word};
 use rustix::termios::tcgetwinsize;
 
 /// Looking at what there is takes at most this share of the time.
@@ -116,7 +116,8 @@ impl Live {
         let mut texts: Vec<String> = self.table.iter().take(room).cloned().collect();
         if self.table.len() > room {
             let more = self.table.len() - room;
-            texts.push(format!("... and {more} more: `plimsoll show` has all"));
+            let path = shell_word(&self.path.display().to_string());
+            texts.push(format!("... and {more} more: plimsoll show {path}"));
         }
         texts.extend(self.machine.clone());
         texts.push(self.far.clone());

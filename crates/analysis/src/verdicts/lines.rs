@@ -19,26 +19,33 @@ pub const NO_VERDICTS: &str =
 /// Unusual steps of a screen that are named.
 const UNUSUAL_SHOWN: usize = 5;
 
+/// Changes above this, in percent, are not told apart: the end of an interval that knows nothing.
+const MOST_SHOWN: f64 = 99_999.0;
+
 /// A ratio as a change: `-34.1 %`.
 pub fn percent(ratio: f64) -> String {
-    let change = 100.0 * (ratio - 1.0);
     // A change that rounds to nothing has no sign.
-    if change.abs() < 0.05 {
-        "0.0 %".to_owned()
+    match signed(ratio) {
+        nothing if nothing == "+0.0" || nothing == "-0.0" => "0.0 %".to_owned(),
+        change => format!("{change} %"),
+    }
+}
+
+/// `-34.1`, `>+99999`.
+fn signed(ratio: f64) -> String {
+    let change = 100.0 * (ratio - 1.0);
+    if change > MOST_SHOWN {
+        format!(">{MOST_SHOWN:+.0}")
     } else {
-        format!("{change:+.1} %")
+        format!("{change:+.1}")
     }
 }
 
 /// `-34.1 % [-36.0, -32.2]`.
 pub(crate) fn change_with_interval(estimate: &Estimate) -> String {
-    let ends = estimate.interval.map(|(low, high)| {
-        format!(
-            " [{:+.1}, {:+.1}]",
-            100.0 * (low - 1.0),
-            100.0 * (high - 1.0)
-        )
-    });
+    let ends = estimate
+        .interval
+        .map(|(low, high)| format!(" [{}, {}]", signed(low), signed(high)));
     format!("{}{}", percent(estimate.ratio), ends.unwrap_or_default())
 }
 
@@ -612,4 +619,23 @@ pub fn farthest<'a>(findings: &[&'a Finding], most: usize) -> Vec<&'a Finding> {
 
 fn size(finding: &Finding) -> f64 {
     finding.gain().unwrap_or(0.0).abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_signed_and_absurd_ones_are_cut() {
+        for (ratio, wanted) in [
+            (0.659, "-34.1 %"),
+            (1.0, "0.0 %"),
+            (0.9996, "0.0 %"),
+            (1.001, "+0.1 %"),
+            (1000.0, "+99900.0 %"),
+            (1e15, ">+99999 %"),
+        ] {
+            assert_eq!(percent(ratio), wanted, "{ratio}");
+        }
+    }
 }
