@@ -6,7 +6,7 @@ set -eu
 
 cd "$(dirname "$0")"
 : "${SECONDS_EACH:=60}"
-targets=${*:-histogram event_line series plan import rocksdb campaign}
+targets=${*:-histogram event_line series plan import rocksdb campaign mysql postgres archive environment}
 # What libFuzzer needs of the compiler, without its nightly flags.
 RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \

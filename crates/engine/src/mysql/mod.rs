@@ -31,6 +31,8 @@ use self::external::MysqlEntrance;
 pub use self::forms::MysqlForms;
 use self::options::ServerConfig;
 use self::version::{Flavor, Version};
+#[cfg(fuzzing)]
+pub use self::wire::fuzzing::answer as fuzz_answer;
 use crate::driver::{Driver, Open};
 use crate::external::ExternalEngine;
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};

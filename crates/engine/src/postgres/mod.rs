@@ -26,6 +26,8 @@ mod wire;
 pub use forms::PostgresForms;
 use options::{Config, Major};
 pub use shared_memory::release_shared_memory;
+#[cfg(fuzzing)]
+pub use wire::fuzzing::answer as fuzz_answer;
 
 use crate::driver::{Driver, Open};
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};

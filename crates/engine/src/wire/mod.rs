@@ -4,6 +4,8 @@
 //! One operation costs one `sendmsg`, one `poll` where it helps, and one `recv`; nothing is
 //! allocated, and what is skipped is never copied out of the buffer.
 
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing;
 mod inbox;
 mod socket;
 

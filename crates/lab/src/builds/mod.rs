@@ -18,6 +18,8 @@ mod record;
 pub use cache::{BuildCache, BuildCheck, BuildState, CheckState, ListedBuild};
 pub use error::BuildError;
 pub use inspect::library::is_untested;
+#[cfg(fuzzing)]
+pub use install::fuzzing::unpack_all;
 pub use plimsoll_engine::rocksdb::probe as probe_rocksdb;
 pub use plimsoll_engine::{DataInit, InstalledBuild};
 pub use progress::{FetchProgress, Stage};

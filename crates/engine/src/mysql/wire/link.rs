@@ -87,6 +87,15 @@ impl Link {
         Ok(link)
     }
 
+    /// A session of a server that has let us in already.
+    #[cfg(fuzzing)]
+    pub fn on(packets: Packets) -> Self {
+        Self {
+            packets,
+            longest: FULL,
+        }
+    }
+
     /// Runs a statement and returns the affected rows.
     pub fn write(&mut self, sql: &str) -> Result<u64, WireError> {
         self.ask(COM_QUERY, sql)?;

@@ -7,6 +7,8 @@
 mod error;
 mod execute;
 mod fields;
+#[cfg(fuzzing)]
+pub(super) mod fuzzing;
 mod handshake;
 mod key;
 mod link;

@@ -8,6 +8,8 @@
 mod answer;
 mod connection;
 mod fault;
+#[cfg(fuzzing)]
+pub(super) mod fuzzing;
 mod login;
 mod request;
 mod session;

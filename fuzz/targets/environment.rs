@@ -1,0 +1,13 @@
+//! `env.json` of a trial's folder, by itself and within the campaign that the page is made of.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plimsoll_host::Environment;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(environment) = serde_json::from_slice::<Environment>(bytes) {
+        let text = serde_json::to_string(&environment).expect("it was read");
+        let again: Environment = serde_json::from_str(&text).expect("it was written by us");
+        assert_eq!(again, environment);
+    }
+});
