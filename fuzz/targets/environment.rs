@@ -1,4 +1,4 @@
-//! `env.json` of a trial's folder, by itself and within the campaign that the page is made of.
+//! `env.json` of a trial's folder: what is read is written so that it is read back.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
