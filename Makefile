@@ -1,12 +1,12 @@
 # deps: what a bare Debian lacks.  servers: the database servers that the tests use.  test: everything, as CI runs it.
 # lint: format, clippy, banned phrases and commit messages.  bench: the load loop's own cost.  bench-peers: a query's cost beside sysbench, pgbench and a raw loop in C.
 # faults: kills, failing system calls and broken connections at random, FAULTS of each; PLIMSOLL_FAULTS_SEED repeats one run of it.
-# planted: whether the tests find bugs that are planted for them.
+# planted: whether the tests find bugs that are planted for them.  models: thousands of orders in which threads may meet.
 # bench-db-bench: a point read's cost beside db_bench.  fuzz: each fuzz target for FUZZ_SECONDS.
 .DEFAULT_GOAL := test
 # docs: the book, into target/book.
 # error-rates: how often verdicts are wrong, counted on real servers: ENGINE=postgres KIND=aa N=20 OPTIONS='--budget 4m'.
-.PHONY: dist packages deb deps servers client-cost docs lint test faults planted fuzz bench bench-peers bench-db-bench error-rates
+.PHONY: dist packages deb deps servers client-cost docs lint test faults planted models fuzz bench bench-peers bench-db-bench error-rates
 .NOTPARALLEL:
 
 # CPU per point read of our driver and of db_bench on the same library, medians over five blocks.
@@ -84,6 +84,7 @@ test: deps lint servers client-cost
 	sh tests/fetch-builds-test.sh
 	cargo test --workspace --locked --doc
 	sh tests/check-skips.sh tests/allowed-skips.txt cargo test --workspace --locked --tests --no-fail-fast
+	$(MAKE) models
 	$(MAKE) planted
 
 # A kill takes some 4 s, a failing call 2, a broken connection 5 to 60.
@@ -94,6 +95,10 @@ faults: servers
 # With the bugs in everything that is compiled, so that this is done once. No other target names the feature.
 planted: servers
 	cargo test --workspace --locked --features plimsoll-core/planted-bugs --test planted -- --ignored --nocapture
+
+# In a build of the load's tests alone. No other target names the feature.
+models:
+	cargo test --locked -p plimsoll-load --features models --lib models::
 
 bench:
 	cargo bench --locked -p plimsoll-load --bench loop

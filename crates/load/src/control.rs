@@ -1,10 +1,11 @@
 //! Run, park, finish, stop: what the world may ask of the workers.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::patience::Patience;
+use crate::sync::{AtomicU8, Condvar, Mutex, MutexGuard};
 
 /// Whoever waits for a change looks at the command this often all the same.
 const LOOK: Duration = Duration::from_millis(100);

@@ -6,12 +6,13 @@
 //! interval not yet written: totals are always exact.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::vec::Drain;
 
 use hdrhistogram::Histogram;
 
 use crate::recorder::Second;
+use crate::sync::Mutex;
 use plimsoll_core::histogram;
 use plimsoll_core::planted::{self, Bug};
 

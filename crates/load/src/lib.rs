@@ -19,10 +19,13 @@ mod control;
 mod drive;
 mod intervals;
 mod loop_state;
+#[cfg(all(test, feature = "models"))]
+mod models;
 mod patience;
 mod recorder;
 mod retry;
 mod step;
+mod sync;
 mod turns;
 mod worker;
 

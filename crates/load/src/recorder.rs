@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use plimsoll_core::units::SECOND_NS;
 
 use hdrhistogram::Histogram;
 
 use crate::intervals::{HandOver, Intervals, ServiceAndResponse};
+use crate::sync::AtomicU64;
 use crate::worker::Failure;
 use plimsoll_core::histogram;
 use plimsoll_core::planted::{self, Bug};

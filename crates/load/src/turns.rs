@@ -1,7 +1,7 @@
 //! A step in turns: a clock that stands still while the workers are parked, and how far the workers
 //! are.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use crate::clock::MonotonicClock;
 use crate::control::Control;
 use crate::intervals::Intervals;
 use crate::recorder::LiveCounts;
+use crate::sync::AtomicU64;
 
 /// A monotonic clock that stands still between two turns.
 ///
@@ -18,7 +19,8 @@ use crate::recorder::LiveCounts;
 /// only: an open loop is due as often per active second as it would be without turns, and nothing
 /// is owed for the time in which others had theirs.
 #[derive(Debug)]
-pub struct TurnClock {
+pub struct TurnClock<C = MonotonicClock> {
+    machine: C,
     control: Arc<Control>,
     /// What the clock lags behind the machine's, in nanoseconds; with [`STANDS`] set, the instant
     /// at which it stands.
@@ -31,7 +33,15 @@ const STANDS: u64 = 1 << 63;
 impl TurnClock {
     /// A running clock. Whoever sleeps on it is woken by commands of this control.
     pub fn new(control: Arc<Control>) -> Self {
+        Self::of(MonotonicClock, control)
+    }
+}
+
+impl<C: Clock> TurnClock<C> {
+    /// A running clock that goes as the machine's does.
+    pub(crate) fn of(machine: C, control: Arc<Control>) -> Self {
         Self {
+            machine,
             control,
             state_ns: AtomicU64::new(0),
         }
@@ -50,19 +60,19 @@ impl TurnClock {
         let state_ns = self.state_ns.load(Ordering::SeqCst);
         if state_ns & STANDS != 0 {
             self.state_ns.store(
-                MonotonicClock.now_ns() - (state_ns & !STANDS),
+                self.machine.now_ns() - (state_ns & !STANDS),
                 Ordering::SeqCst,
             );
         }
     }
 }
 
-impl Clock for TurnClock {
+impl<C: Clock> Clock for TurnClock<C> {
     #[inline]
     fn now_ns(&self) -> u64 {
         match self.state_ns.load(Ordering::Acquire) {
             stood if stood & STANDS != 0 => stood & !STANDS,
-            lag_ns => MonotonicClock.now_ns() - lag_ns,
+            lag_ns => self.machine.now_ns() - lag_ns,
         }
     }
 
