@@ -47,6 +47,7 @@ pub fn show_json(view: &View) -> Value {
         })).collect::<Vec<_>>(),
         "results": view.results.iter().map(|result| result_json(view, result)).collect::<Vec<_>>(),
     });
+    value["notes"] = json!(view.notes);
     value["beyond_build"] = beyond_build_json(view);
     value["comparisons"] = comparisons_json(view);
     value["groups"] = groups_json(view);
@@ -63,7 +64,6 @@ pub fn to_json(view: &View) -> String {
     let mut report = show_json(view);
     report["title"] = json!(view.title);
     report["comparable"] = json!(view.is_comparable);
-    report["notes"] = json!(view.notes);
     report["steps"] = view
         .steps
         .iter()
