@@ -2,11 +2,12 @@
 # lint: format, clippy, banned phrases and commit messages.  bench: the load loop's own cost.  bench-peers: a query's cost beside sysbench, pgbench and a raw loop in C.
 # faults: kills, failing system calls and broken connections at random, FAULTS of each; PLIMSOLL_FAULTS_SEED repeats one run of it.
 # planted: whether the tests find bugs that are planted for them.  models: thousands of orders in which threads may meet.
+# truth: intervals against servers whose statements take a time that is known, TRUTH campaigns of 12 questions each.
 # bench-db-bench: a point read's cost beside db_bench.  fuzz: each fuzz target for FUZZ_SECONDS.
 .DEFAULT_GOAL := test
 # docs: the book, into target/book.
 # error-rates: how often verdicts are wrong, counted on real servers: ENGINE=postgres KIND=aa N=20 OPTIONS='--budget 4m'.
-.PHONY: dist packages deb deps servers client-cost docs lint test faults planted models fuzz bench bench-peers bench-db-bench error-rates
+.PHONY: dist packages deb deps servers client-cost docs lint test faults planted models truth fuzz bench bench-peers bench-db-bench error-rates
 .NOTPARALLEL:
 
 # CPU per point read of our driver and of db_bench on the same library, medians over five blocks.
@@ -26,6 +27,11 @@ OPTIONS ?= --budget 4m
 error-rates:
 	cargo build --release -p plimsoll
 	cargo run --release -p plimsoll --example error_rates -- target/release/plimsoll $(ENGINE) $(KIND) $(N) $(OPTIONS)
+
+# Some two minutes each, on a machine that does nothing else.
+TRUTH ?= 34
+truth:
+	$(MAKE) error-rates KIND=truth N=$(TRUTH) OPTIONS='--starts 4 --time 12s'
 
 deps:
 	sh tests/install-deps.sh

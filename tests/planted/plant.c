@@ -5,6 +5,8 @@
  *   PLANT_STALL_EVERY=5000  every so many statements of a session
  *   PLANT_STALL_MS=100      it sleeps for so long
  *   PLANT_WRITE_BYTES=4096  writes so many bytes to a file of its own, each statement
+ *   PLANT_LENGTH_US=2000    is on the CPU until so much of that time is over: what a statement takes
+ *                           is known, if it takes less without
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -16,7 +18,7 @@
 #include <unistd.h>
 
 static double share;
-static long stall_every, stall_ms, write_bytes;
+static long stall_every, stall_ms, write_bytes, length_ns;
 static int file = -1;
 static char block[65536];
 
@@ -31,6 +33,8 @@ __attribute__((constructor)) static void read_environment(void)
 		stall_ms = atol(text);
 	if ((text = getenv("PLANT_WRITE_BYTES")))
 		write_bytes = atol(text) < (long)sizeof block ? atol(text) : (long)sizeof block;
+	if ((text = getenv("PLANT_LENGTH_US")))
+		length_ns = atol(text) * 1000;
 }
 
 static long now_ns(void)
@@ -47,6 +51,8 @@ static __thread long statements;
 static void plant(void)
 {
 	long at = now_ns(), until = at + (long)(share * (double)(at - received_ns));
+	if (until < received_ns + length_ns)
+		until = received_ns + length_ns;
 	while (now_ns() < until)
 		;
 	statements++;

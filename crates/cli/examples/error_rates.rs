@@ -3,7 +3,9 @@
 //!
 //! Each campaign of kind `aa` has 8 tests and three cells of one build; what is called different is
 //! a false call. The other kinds have two cells, the second with something planted
-//! (tests/planted/plant.c), and the tests that it is about; what is not called is a miss.
+//! (tests/planted/plant.c), and the tests that it is about; what is not called is a miss. Of kind
+//! `truth` a statement of each cell takes a time that is known, on the CPU, drawn by the number of
+//! the campaign: intervals are held against what they have to say (`make truth`).
 //!
 //! Campaigns that were counted are kept in `target/error-rates/ENGINE/KIND.jsonl`: run again, it
 //! goes on to N.
@@ -31,6 +33,16 @@ const READS: &[&str] = &[
 const WRITES: &[&str] = &["update-index", "update-nonindex", "insert"];
 const ONE_OF_EACH: &[&str] = &["point-query", "update-index"];
 
+/// What a statement of the base takes in campaigns of kind `truth`, and by how much more, in
+/// microseconds, the others do.
+const LENGTH_US: u64 = 2_000;
+const LONGER_US: [u64; 8] = [0, 20, 40, 60, 100, 200, 400, 1_000];
+/// Of those whose server stops now and then: so long, every so many statements.
+const STALL_MS: u64 = 30;
+const STALL_EVERY: u64 = 300;
+const CPU: &str = "server_cpu_us_per_op";
+const TRUTH: &[&str] = &["point-query", "hot-points", "range-covered-pk"];
+
 /// What is planted in the second cell, and the tests that it is looked for in.
 struct Kind {
     name: &'static str,
@@ -44,12 +56,40 @@ impl Kind {
         self.env.is_empty()
     }
 
+    fn is_truth(&self) -> bool {
+        self.name == "truth"
+    }
+
+    /// The cells of a campaign, the base first.
+    fn cells(&self, number: usize) -> Vec<Cell> {
+        let cell = |name: &str, env: &str| Cell {
+            name: name.to_owned(),
+            env: env.to_owned(),
+            mean_us: 0.0,
+            cpu_us: 0.0,
+        };
+        if self.is_truth() {
+            return truth_cells(number as u64);
+        }
+        match self.is_aa() {
+            true => ["base", "second", "third"]
+                .map(|name| cell(name, ""))
+                .into(),
+            false => vec![cell("base", ""), cell("planted", self.env)],
+        }
+    }
+
     fn tests(&self) -> Vec<&'static str> {
         self.tests.concat()
     }
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
+    Kind {
+        name: "truth",
+        env: "PLANT_LENGTH_US",
+        tests: &[TRUTH],
+    },
     Kind {
         name: "aa",
         env: "",
@@ -92,6 +132,40 @@ const KINDS: [Kind; 8] = [
     },
 ];
 
+/// A config of the campaign's build.
+struct Cell {
+    name: String,
+    /// What is set in its server's environment, as a plan spells it.
+    env: String,
+    /// What a statement takes in the mean, and has of the CPU, in microseconds, if that is known.
+    mean_us: f64,
+    cpu_us: f64,
+}
+
+/// A base and four cells whose lengths of a statement are drawn by the number of the campaign; one
+/// of them stalls.
+fn truth_cells(number: u64) -> Vec<Cell> {
+    let length = |name: String, length_us: u64| Cell {
+        name,
+        env: format!("PLANT_LENGTH_US = \"{length_us}\""),
+        mean_us: length_us as f64,
+        cpu_us: length_us as f64,
+    };
+    let mut cells = vec![length("base".to_owned(), LENGTH_US)];
+    for index in 0..4 {
+        let drawn = (number * 5 + index * 3 + number / 8) % LONGER_US.len() as u64;
+        cells.push(length(
+            format!("longer{index}"),
+            LENGTH_US + LONGER_US[drawn as usize],
+        ));
+    }
+    let stalling = &mut cells[1 + (number % 4) as usize];
+    stalling.env +=
+        &format!(", PLANT_STALL_EVERY = \"{STALL_EVERY}\", PLANT_STALL_MS = \"{STALL_MS}\"");
+    stalling.mean_us += STALL_MS as f64 * 1e3 / STALL_EVERY as f64;
+    cells
+}
+
 /// What a campaign said.
 #[derive(Default, Deserialize, Serialize)]
 struct Said {
@@ -106,6 +180,20 @@ struct Said {
     held: usize,
     intervals: usize,
     half_widths: Vec<f64>,
+    /// Of intervals about what is known: by how much the middle is off, in percent, and whether the
+    /// interval holds the truth.
+    #[serde(default)]
+    truths: Vec<Truth>,
+}
+
+#[derive(Clone, Deserialize, Serialize)]
+struct Truth {
+    metric: String,
+    what: String,
+    truth: f64,
+    off_percent: f64,
+    half_width_percent: f64,
+    holds: bool,
 }
 
 fn main() -> Result<()> {
@@ -116,7 +204,7 @@ fn main() -> Result<()> {
     let kind = KINDS
         .iter()
         .find(|known| known.name == kind)
-        .ok_or("the kinds are aa, cpu1, cpu3, cpu5, cpu8, cpu10, stall and io")?;
+        .ok_or("the kinds are truth, aa, cpu1, cpu3, cpu5, cpu8, cpu10, stall and io")?;
     let folder = std::env::current_dir()?
         .join("target/error-rates")
         .join(engine);
@@ -144,7 +232,15 @@ fn main() -> Result<()> {
             folder.join(format!("{}-{number}.json", kind.name)),
             &printed,
         )?;
-        let said = said(&serde_json::from_slice(&printed)?, kind.is_aa());
+        let mut said = said(&serde_json::from_slice(&printed)?, kind.is_aa());
+        if kind.is_truth() {
+            let shown = shown(Path::new(program), &folder)?;
+            said.truths = truths(
+                &serde_json::from_slice(&printed)?,
+                &shown,
+                &kind.cells(number),
+            );
+        }
         println!(
             "{engine} {} {number}: {:.0} s, false {:?}, planted {:?}, companions {:?}, held {} of {}",
             kind.name,
@@ -192,24 +288,24 @@ fn plan_text(engine: &str, kind: &Kind, seed: usize, library: &Path) -> String {
         _ => ("postgres@18.6", "cx10b", ""),
     };
     let from = format!("from = \"{config}\"\nsettings = {{ {settings} }}\n");
-    let (cells, others) = if kind.is_aa() {
-        let twins = ["second", "third"]
-            .map(|name| format!("[config.{name}]\n{from}"))
-            .concat();
-        ("\"base\", \"second\", \"third\"", twins)
-    } else {
-        let planted = format!(
-            "[config.planted]\n{from}env = {{ LD_PRELOAD = \"{}\", {} }}\n",
-            library.display(),
-            kind.env
-        );
-        ("\"base\", \"planted\"", planted)
+    let all = kind.cells(seed);
+    let cells: Vec<&str> = all.iter().map(|cell| cell.name.as_str()).collect();
+    let section = |cell: &Cell| {
+        let env = match cell.env.is_empty() {
+            true => String::new(),
+            false => format!(
+                "env = {{ LD_PRELOAD = \"{}\", {} }}\n",
+                library.display(),
+                cell.env
+            ),
+        };
+        format!("[config.{}]\n{from}{env}", cell.name)
     };
+    let configs: String = all.iter().map(section).collect();
     format!(
         "name = \"error-rates-{}\"\nworkload = \"sysbench-2025\"\ncomparable = false\n\
-        seed = {seed}\nbuilds = [\"{build}\"]\nconfigs = [{cells}]\n\
-        verify = \"end\"\nwait = \"1s\"\ntests = {:?}\n\
-        [config.base]\n{from}{others}\
+        seed = {seed}\nbuilds = [\"{build}\"]\nconfigs = {cells:?}\n\
+        verify = \"end\"\nwait = \"1s\"\ntests = {:?}\n{configs}\
         [sizes]\nclients = 1\ntables = 1\nrows = \"100K\"\nduration = \"1s\"\nwarm_up = \"200ms\"\n",
         kind.name,
         kind.tests()
@@ -231,6 +327,64 @@ fn campaign(program: &Path, folder: &Path, plan: &Path, options: &[String]) -> R
         .stderr(Stdio::inherit())
         .output()?;
     Ok(output.stdout)
+}
+
+/// All of what the campaign holds.
+fn shown(program: &Path, folder: &Path) -> Result<Value> {
+    let output = Command::new(program)
+        .args(["show", "--json", "--store"])
+        .arg(folder.join("store"))
+        .stderr(Stdio::inherit())
+        .output()?;
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Each interval of throughput and of CPU per operation against what it should be.
+///
+/// Between two statements of a client lies what its own work, the way and waking up take, the same
+/// for all cells: the base's time per statement beyond what its server spends.
+fn truths(campaign: &Value, shown: &Value, cells: &[Cell]) -> Vec<Truth> {
+    let between_us = |step: &str| {
+        let rates = shown["results"].as_array().into_iter().flatten();
+        let of_base = rates.filter(|result| {
+            let cell = result["cell"].as_str().unwrap_or_default();
+            cell.ends_with(".base") && result["step"] == step && result["is_used"] == true
+        });
+        let rates: Vec<f64> = of_base
+            .filter_map(|result| result["metrics"]["qps"]["value"].as_f64())
+            .collect();
+        1e6 * rates.len() as f64 / rates.iter().sum::<f64>() - cells[0].mean_us
+    };
+    let cell = |name: &str| {
+        let name = name.rsplit('.').next().unwrap_or_default();
+        let name = name.split('#').next().unwrap_or_default();
+        cells.iter().find(|cell| cell.name == name)
+    };
+    let comparisons = campaign["comparisons"].as_array().into_iter().flatten();
+    let of_one = |comparison: &Value| {
+        let estimate = &comparison["estimate"];
+        let (step, metric) = (comparison["step"].as_str()?, comparison["metric"].as_str()?);
+        let cell = cell(comparison["cell"].as_str()?)?;
+        let truth = if comparison["is_throughput"] == true {
+            let between_us = between_us(step);
+            (cells[0].mean_us + between_us) / (cell.mean_us + between_us)
+        } else if metric == CPU {
+            cell.cpu_us / cells[0].cpu_us
+        } else {
+            return None;
+        };
+        let [ratio, low, high] = ["ratio", "low", "high"].map(|key| estimate[key].as_f64());
+        let (ratio, low, high) = (ratio?, low?, high?);
+        Some(Truth {
+            metric: metric.to_owned(),
+            what: format!("{step} {}", cell.env),
+            truth,
+            off_percent: 100.0 * (ratio / truth).ln(),
+            half_width_percent: 50.0 * (high / low).ln(),
+            holds: (low..=high).contains(&truth),
+        })
+    };
+    comparisons.filter_map(of_one).collect()
 }
 
 /// `is_aa` if nothing is planted in the other cells.
@@ -300,6 +454,26 @@ fn report(engine: &str, kind: &Kind, all: &[Said]) {
         sum(|said| said.held),
         sum(|said| said.intervals),
     );
+    for is_cpu in [false, true] {
+        let of_all = all.iter().flat_map(|said| &said.truths);
+        let truths: Vec<&Truth> = of_all
+            .filter(|truth| (truth.metric == CPU) == is_cpu)
+            .collect();
+        let what = if is_cpu { "CPU" } else { "throughput" };
+        let held = truths.iter().filter(|truth| truth.holds).count();
+        share(
+            &format!("95 % intervals of {what} that hold the truth"),
+            held,
+            truths.len(),
+        );
+        let (off, width) = (
+            middle(truths.iter().map(|truth| truth.off_percent.abs())),
+            middle(truths.iter().map(|truth| truth.half_width_percent)),
+        );
+        if let (Some(off), Some(width)) = (off, width) {
+            println!("half of them are off by up to {off:.2} %; half-width {width:.2} %");
+        }
+    }
     let steps: Vec<&String> = all.iter().flat_map(|said| said.planted.keys()).collect();
     let mut steps: Vec<&String> = steps.into_iter().collect();
     steps.sort();
@@ -324,14 +498,16 @@ fn report(engine: &str, kind: &Kind, all: &[Said]) {
             of_step.len(),
         );
     }
-    let mut widths: Vec<f64> = all
-        .iter()
-        .flat_map(|said| said.half_widths.clone())
-        .collect();
-    widths.sort_by(f64::total_cmp);
-    if let Some(median) = widths.get(widths.len() / 2) {
+    let widths = all.iter().flat_map(|said| said.half_widths.clone());
+    if let Some(median) = middle(widths) {
         println!("median half-width of their 95 % intervals: {median:.2} %");
     }
+}
+
+fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 /// Wilson's interval of a share, in percent.
