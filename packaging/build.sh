@@ -41,6 +41,7 @@ deb() {
     install -D -m 644 "$tree/assets/completions/_plimsoll" "$tree/usr/share/zsh/vendor-completions/_plimsoll"
     install -D -m 644 "$tree/assets/completions/plimsoll.fish" "$tree/usr/share/fish/vendor_completions.d/plimsoll.fish"
     install -D -m 644 LICENSE "$tree/usr/share/doc/plimsoll/copyright"
+    install -D -m 644 crates/report/assets/dejavu/LICENSE "$tree/usr/share/doc/plimsoll/copyright.dejavu"
     gzip -9 -n -c CHANGELOG.md > "$tree/usr/share/doc/plimsoll/changelog.gz"
     chmod 644 "$tree/usr/share/doc/plimsoll/changelog.gz"
     rm -r "$tree/assets"
@@ -102,6 +103,7 @@ for arch in x86_64 aarch64; do
     tree=$(mktemp -d)
     mkdir "$tree/$folder"
     cp "$target/$arch-unknown-linux-musl/dist/plimsoll" README.md CHANGELOG.md LICENSE LICENSE-APACHE LICENSE-MIT "$tree/$folder/"
+    cp crates/report/assets/dejavu/LICENSE "$tree/$folder/LICENSE-DejaVu"
     "$tools/bin/python" -m ziglang objcopy --strip-debug "$tree/$folder/plimsoll" "$tree/$folder/stripped" 2>/dev/null &&
         mv "$tree/$folder/stripped" "$tree/$folder/plimsoll"
     chmod 755 "$tree/$folder/plimsoll"

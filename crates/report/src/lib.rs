@@ -13,6 +13,7 @@ mod html;
 mod json;
 mod junit;
 mod markdown;
+pub mod post;
 mod published;
 mod terminal;
 

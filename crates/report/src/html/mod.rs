@@ -3,8 +3,8 @@
 //! `page` puts `sections` and `step` together; both draw with `figures` and `tables`.
 
 mod data;
-mod figures;
-mod numbers;
+pub(crate) mod figures;
+pub(crate) mod numbers;
 mod page;
 mod sections;
 mod step;

@@ -1,5 +1,6 @@
 //! Figures as inline SVG: they need no script and print well.
 
+pub(crate) mod axis;
 pub(crate) mod bars;
 pub(crate) mod curves;
 pub(crate) mod flames;
@@ -50,6 +51,16 @@ pub(crate) fn short(label: &str, most: usize) -> String {
     }
 }
 
+/// The corners of a mark around its middle; a circle has none.
+pub(crate) fn outline(cell: usize) -> &'static [(f64, f64)] {
+    match cell % 4 {
+        1 => &[],
+        2 => &[(-4.5, -4.5), (4.5, -4.5), (4.5, 4.5), (-4.5, 4.5)],
+        3 => &[(0.0, -6.0), (6.0, 0.0), (0.0, 6.0), (-6.0, 0.0)],
+        _ => &[(0.0, -6.0), (5.5, 4.5), (-5.5, 4.5)],
+    }
+}
+
 /// Circle, square, diamond, triangle: cells differ by shape as well as by colour.
 pub(crate) fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> Markup {
     let class = format!(
@@ -57,14 +68,10 @@ pub(crate) fn dot(cell: usize, x: f64, y: f64, status: Status, about: &str) -> M
         cell % 8,
         if status == Status::Ok { "" } else { " hollow" }
     );
-    let points = match cell % 4 {
-        2 => &[(-4.5, -4.5), (4.5, -4.5), (4.5, 4.5), (-4.5, 4.5)][..],
-        3 => &[(0.0, -6.0), (6.0, 0.0), (0.0, 6.0), (-6.0, 0.0)],
-        _ => &[(0.0, -6.0), (5.5, 4.5), (-5.5, 4.5)],
-    };
-    let points = corners(points.iter().map(|(dx, dy)| (x + dx, y + dy)));
+    let outline = outline(cell);
+    let points = corners(outline.iter().map(|(dx, dy)| (x + dx, y + dy)));
     html! {
-        @if cell % 4 == 1 {
+        @if outline.is_empty() {
             circle class=(class) cx=(px(x)) cy=(y) r="5" { title { (about) } }
         } @else {
             polygon class=(class) points=(points) { title { (about) } }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use plimsoll_analysis::view::{Ramp, RampCell, Status, View};
 
+use super::axis::round_ticks;
 use super::{WIDTH, corners, dot, dot_key, px};
 use crate::html::numbers::{compact, decimal};
 use crate::html::tables::dagger;
@@ -95,49 +96,4 @@ fn reached(ramp: &Ramp, cell: &RampCell) -> Vec<(u32, f64, Status)> {
     levels
         .filter_map(|(users, level)| Some((*users, level.rate?, level.status)))
         .collect()
-}
-
-/// Zero and four to ten multiples of a step of 1, 2 or 5 times a power of ten, the last of them not
-/// below `most`.
-fn round_ticks(most: f64) -> Vec<f64> {
-    let most = if most > 0.0 { most } else { 1.0 };
-    let power = 10f64.powf((most / 4.0).log10().floor());
-    let step = [5.0, 2.0, 1.0]
-        .into_iter()
-        .map(|of| of * power)
-        .find(|step| step * 4.0 <= most * 1.000_001)
-        .unwrap_or(power);
-    let count = (most / step - 1e-6).ceil() as u32;
-    (0..=count).map(|i| f64::from(i) * step).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_are_round_and_reach_the_highest() {
-        for (most, wanted) in [
-            (
-                97_000.0,
-                &[0.0, 20_000.0, 40_000.0, 60_000.0, 80_000.0, 100_000.0][..],
-            ),
-            (40.0, &[0.0, 10.0, 20.0, 30.0, 40.0]),
-            (0.0, &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
-        ] {
-            let ticks = round_ticks(most);
-            assert!(
-                ticks.len() == wanted.len()
-                    && ticks.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-9),
-                "{most}: {ticks:?}"
-            );
-        }
-        for most in (1..2000).map(|i| f64::from(i) * 0.37) {
-            let ticks = round_ticks(most);
-            assert!(
-                (5..=11).contains(&ticks.len()) && *ticks.last().unwrap() >= most * 0.999_99,
-                "{most}: {ticks:?}"
-            );
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use plimsoll_analysis::view::{ClassicCell, TestSection, View};
 
+use super::axis::between;
 use super::{dot, dot_key, px};
 use crate::html::numbers::compact;
 use crate::html::tables::dagger;
@@ -24,18 +25,6 @@ impl Axis {
     fn x(self, ratio: f64) -> f64 {
         let share = (ratio - self.low) / (self.high - self.low);
         LABEL + share.clamp(0.0, 1.0) * (WIDTH - LABEL - RIGHT)
-    }
-
-    /// Round ratios on it.
-    fn ticks(self) -> Vec<f64> {
-        const STEPS: [f64; 12] = [
-            0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 20.0,
-        ];
-        let fits = |step: &f64| (self.high - self.low) / step <= 7.0;
-        let step = STEPS.into_iter().find(fits).unwrap_or(self.high);
-        let first = (self.low / step).ceil() as i64;
-        let all = (first..).map(|i| i as f64 * step);
-        all.take_while(|tick| *tick <= self.high).collect()
     }
 }
 
@@ -101,7 +90,7 @@ fn figure(view: &View, section: &TestSection, axis: Axis, what: &str) -> Markup 
             figcaption { (section.title) ": throughput relative to the base, " (what) }
             svg viewBox={ "0 0 " (WIDTH) " " (format!("{height:.0}")) } role="img"
                 aria-label={ (section.title) " relative to the base, " (what) } {
-                @for tick in axis.ticks() {
+                @for tick in between(axis.low, axis.high) {
                     @let at = px(axis.x(tick));
                     line.grid x1=(at) x2=(at) y1="0" y2=(px(height - AXIS)) {}
                     text x=(at) y=(px(height - 6.0)) text-anchor="middle" { (compact(tick)) }
@@ -127,20 +116,6 @@ fn figure(view: &View, section: &TestSection, axis: Axis, what: &str) -> Markup 
                     }
                 }
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_are_few_and_on_the_axis() {
-        for (low, high) in [(0.0, 1.22), (0.93, 1.04), (0.1, 10.4), (0.994, 1.006)] {
-            let ticks = Axis { low, high }.ticks();
-            assert!((2..=8).contains(&ticks.len()), "{ticks:?}");
-            assert!(ticks.iter().all(|tick| (low..=high).contains(tick)));
         }
     }
 }

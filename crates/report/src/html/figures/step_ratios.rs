@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use plimsoll_analysis::view::{Status, StepView, View};
 
+use super::axis::ratio_ticks;
 use super::{WIDTH, dot, dot_key, px};
 use crate::html::numbers::compact;
 use crate::html::tables::dagger;
@@ -24,25 +25,10 @@ pub(crate) fn ratios(view: &View) -> Markup {
     let x = |log: f64| LABEL + (log + reach) / (2.0 * reach) * (wide - LABEL - RIGHT);
     let height = ROW * view.steps.len() as f64 + AXIS + 6.0;
     let bottom = height - AXIS;
-    let ticks = [
-        0.1, 0.2, 0.25, 0.5, 0.67, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 4.0, 5.0, 10.0, 100.0, 0.01,
-    ];
     let status = |step: &StepView, cell: usize| match step.outcomes[0].status {
         Status::SlaMissed => Status::SlaMissed,
         _ => step.outcomes[cell].status,
     };
-    let least = reach / 7.0;
-    let mut shown: Vec<f64> = Vec::new();
-    for tick in [1.0].into_iter().chain(ticks) {
-        let log = f64::log2(tick);
-        if log.abs() < reach
-            && shown
-                .iter()
-                .all(|other| (f64::log2(*other) - log).abs() >= least)
-        {
-            shown.push(tick);
-        }
-    }
     html! {
         figure.wide {
             figcaption { "Relative to the base, per step (logarithmic; the band is within 5 %; \
@@ -51,7 +37,7 @@ pub(crate) fn ratios(view: &View) -> Markup {
                 to the base" {
                 @let (from, to) = (x(f64::log2(0.95)), x(f64::log2(1.05)));
                 rect.band x=(px(from)) y="2" width=(px(to - from)) height=(bottom - 2.0) {}
-                @for tick in shown {
+                @for tick in ratio_ticks(reach) {
                     @let at = px(x(f64::log2(tick)));
                     line.grid x1=(at) x2=(at) y1="2" y2=(bottom) {}
                     text x=(at) y=(height - 6.0) text-anchor="middle" { (compact(tick)) }

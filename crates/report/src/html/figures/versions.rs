@@ -109,7 +109,7 @@ fn status(view: &View, step: &str, group: &VersionGroup, at: usize) -> Status {
 }
 
 /// Neighbours that both have a ratio: a version without one parts the line.
-fn runs(ratios: &[Option<f64>]) -> Vec<Vec<(usize, f64)>> {
+pub(crate) fn runs(ratios: &[Option<f64>]) -> Vec<Vec<(usize, f64)>> {
     let mut runs: Vec<Vec<(usize, f64)>> = vec![Vec::new()];
     for (at, ratio) in ratios.iter().enumerate() {
         match (ratio, runs.last_mut()) {
@@ -122,7 +122,7 @@ fn runs(ratios: &[Option<f64>]) -> Vec<Vec<(usize, f64)>> {
 }
 
 /// Round ratios between the two, 1 among them.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
+pub(crate) fn ticks(low: f64, high: f64) -> Vec<f64> {
     let step = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0, 100.0]
         .into_iter()
         .find(|step| (high - low) / step <= 8.0)

@@ -1,0 +1,3 @@
+//! What a post about a campaign is made of.
+
+pub mod figures;
