@@ -276,7 +276,7 @@ fn bars_are_as_high_as_their_ratios() {
         assert_eq!(all_text(&svg).contains("bars are cut"), is_cut);
         assert!(
             all_text(&svg).contains("5.89"),
-            "the value stands beside the bar"
+            "the value is next to the bar"
         );
         assert_eq!(of_kind(&document, "missing").count(), 2);
         assert_readable(&svg, &format!("bars with {axis:?}"));

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::sheet::{Anchor, EDGE, Label, TEXT};
 use super::text::{clean, width};
 
-/// How names stand below their columns.
+/// How names are turned, below their columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stand {
     Level,

@@ -101,7 +101,7 @@ fn shown(chart: &PerOperation) -> (Vec<Panel<'_>>, Vec<String>) {
 /// How panels are arranged; all are alike.
 struct Layout {
     wide: f64,
-    /// How many stand beside each other.
+    /// How many are in a row.
     across: usize,
     panel_wide: f64,
     columns: Columns,

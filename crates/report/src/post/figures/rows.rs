@@ -10,7 +10,7 @@ use super::{GroupChart, ratio};
 use crate::html::figures::px;
 use crate::html::numbers::compact;
 
-/// Names that are longer stand above their rows.
+/// Longer names are above their rows.
 const LONGEST: f64 = 190.0;
 /// For the ticks above and below the plot.
 pub(super) const TICKS: f64 = 18.0;

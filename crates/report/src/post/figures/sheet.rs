@@ -161,7 +161,7 @@ impl Sheet {
         self.y = top + height;
     }
 
-    /// What stands below the plot: sentences of the chart and of the figure itself.
+    /// Below the plot: sentences of the chart and of the figure itself.
     pub(super) fn caption(&mut self, sentences: &[String]) {
         self.y += 2.0;
         let sentences = sentences.iter().filter(|sentence| !sentence.is_empty());
