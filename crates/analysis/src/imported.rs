@@ -243,7 +243,8 @@ fn counters(found: &[Option<&ImportedResult>], rate: &str) -> Vec<Counter> {
         let value = |result: &Option<&ImportedResult>| result.as_ref()?.counters.get(name).copied();
         let per_operation = |result: &Option<&ImportedResult>| {
             let per_s = result
-                .as_ref()?
+                .as_ref()
+                .filter(|_| rate != metrics::imported::REL_RATE.name)?
                 .values
                 .get(rate)?
                 .value
@@ -457,13 +458,19 @@ fn published(
             })
             .collect(),
     };
-    let absolute = table(
-        "Throughput",
-        "as published (classic): queries/s or operations/s; scans in thousands of rows/s",
-        &|step| absolute(step, cells),
-        0..infos.len(),
-    );
-    let mut tables = vec![absolute];
+    let mut tables = Vec::new();
+    // Of ratios alone there is nothing absolute.
+    if steps
+        .iter()
+        .any(|step| step.rate != metrics::imported::REL_RATE.name)
+    {
+        tables.push(table(
+            "Throughput",
+            "as published (classic): queries/s or operations/s; scans in thousands of rows/s",
+            &|step| absolute(step, cells),
+            0..infos.len(),
+        ));
+    }
     if infos.len() > 1 {
         let caption = "printed value / printed value of the base: above 1 is faster";
         tables.push(table(

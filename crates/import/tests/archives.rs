@@ -71,12 +71,13 @@ fn every_test_of_nov25() {
     }
     assert_eq!((outputs, costs), (9 * 38, 9 * 38));
     let mut cells = 0;
-    for (test, range, row) in &table.rows {
-        for (column, cell) in table.columns.iter().zip(row) {
+    for row in &table.rows {
+        let label = format!("{}_range={}", row.test, row.range.unwrap());
+        for (column, cell) in table.columns.iter().zip(&row.cells) {
             assert_eq!(
-                rates[&(column.clone(), format!("{test}_range={range}"))],
+                rates[&(column.clone(), label.clone())],
                 *cell,
-                "{test} {range} of {column}"
+                "{label} of {column}"
             );
             cells += 1;
         }

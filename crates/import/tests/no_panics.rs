@@ -8,7 +8,8 @@ use plimsoll_import::names::folder::CellName;
 use plimsoll_import::names::test_file::TestFile;
 use plimsoll_import::names::version::{Version, compare_builds};
 use plimsoll_import::other::{hdr_log, pgbench, pgbench_log, table};
-use plimsoll_import::rocksdb::{log, rows};
+use plimsoll_import::rocksdb::{self, log, rows};
+use plimsoll_import::sysbench::perf_join::{self, JoinName};
 use plimsoll_import::sysbench::{load, metrics, output, perf, published, rates_line, time};
 use proptest::prelude::*;
 
@@ -65,7 +66,9 @@ fn read(bytes: &[u8]) {
         step_result::read(bytes),
         metrics_lines::read(bytes).map(|lines| lines.is_relative()),
     );
-    let _ = rows::read(bytes);
+    let _ = (rows::read(bytes), rocksdb::table::read(bytes));
+    let join = JoinName::of(JOIN).expect("it is the name of such a file");
+    let _ = perf_join::read(join, bytes);
     let _ = log::read(bytes).map(|log| (log.rate(), log.stats.notes()));
     let _ = (
         pgbench::read(bytes),
@@ -80,6 +83,7 @@ fn read(bytes: &[u8]) {
         rows::is_rows(&text),
         log::is_log(&text),
         table::is_table(&text),
+        rocksdb::table::is_table(&text),
     );
     let _ = (
         client::is_client(&text),
@@ -88,8 +92,10 @@ fn read(bytes: &[u8]) {
     );
 }
 
+const JOIN: &str = "join1.abs.all.sb.perf.hw.scan.range100.pk1.1.sorted";
+
 /// Samples of every format, of our own making.
-const SAMPLES: [&str; 12] = [
+const SAMPLES: [&str; 15] = [
     include_str!("samples/sysbench-1.0.txt"),
     include_str!("samples/o.res.txt"),
     include_str!("samples/db_bench.log"),
@@ -104,6 +110,9 @@ const SAMPLES: [&str; 12] = [
     "number of transactions actually processed: 5\nlatency average = 1 ms\ntps = 5.0 (x)\n",
     "0 1 1000 0 1700000000 5\n0 2 1000 0 1700000001 5\n",
     "build,step,metric,value\na,b,qps,1\n",
+    "9.8.4\t10.2.1\ttest\n1.00\t1.07\tfillseq\n",
+    "cycles 10 20\nbus-cycles -1 -1\n",
+    "Relative to: my1_rel.z\ncol-1 : my2_rel.z\n\n- writes\ncol-1\n1.50\tdelete\n",
 ];
 
 /// Its header claims 4 GiB of counts.
@@ -151,6 +160,7 @@ proptest! {
     #[test]
     fn names(name in "[a-z0-9._€-]{0,40}", other in "[a-z0-9._]{0,20}") {
         let _ = (CellName::of_sysbench(&name), CellName::of_insert_benchmark(&name), TestFile::of(&name), Version::of(&name));
+        let _ = (CellName::of_published(&name), JoinName::of(&name), JoinName::of(&format!("join1.abs.{name}.sb.perf.hw.{other}.sorted")));
         let _ = (TestFile::of(&format!("sb.{name}")), CellName::of_sysbench(&format!("x.{name}.pk1")), Version::of(&format!("pg{other}")));
         // An order, whatever the names.
         prop_assert_eq!(compare_builds(&name, &other), compare_builds(&other, &name).reverse());
@@ -172,6 +182,9 @@ fn samples_are_read_by_their_own_readers() {
         pgbench::read(SAMPLES[9].as_bytes()).is_ok(),
         pgbench_log::read(SAMPLES[10].as_bytes()).is_ok(),
         table::read(SAMPLES[11].as_bytes()).is_ok(),
+        rocksdb::table::read(SAMPLES[12].as_bytes()).is_ok(),
+        perf_join::read(JoinName::of(JOIN).unwrap(), SAMPLES[13].as_bytes()).is_ok(),
+        published::read_rates(SAMPLES[14].as_bytes()).is_ok(),
     ];
-    assert_eq!(is_read, [true; 12]);
+    assert_eq!(is_read, [true; 15]);
 }

@@ -13,6 +13,11 @@ metric_set! {
         "sb.o, sb.met",
         "the operation rate as the metrics file prints it",
         ImportedOnly;
+    REL_RATE = "rel_rate", "of the base's", Higher, 2,
+        "the printed ratio; the base is 1.00",
+        "qps.rel, fmt, sum.abs",
+        "throughput relative to the base, where only that was published",
+        ImportedOnly;
     TPS = "tps", "transactions/s", Higher, 2,
         "transactions / time elapsed",
         "sysbench, pgbench",

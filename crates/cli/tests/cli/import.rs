@@ -13,14 +13,14 @@ const ARCHIVED: [&str; 8] = [
     "my5651", "my5744", "my8043", "my8044", "my8406", "my8407", "my9400", "my9500",
 ];
 
-fn json(place: &Place, arguments: &[&str]) -> Value {
+pub(crate) fn json(place: &Place, arguments: &[&str]) -> Value {
     let output = place.run(arguments);
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
 }
 
 /// Ids of the campaigns that came of a path.
-fn import(place: &Place, path: &Path, options: &[&str]) -> Vec<String> {
+pub(crate) fn import(place: &Place, path: &Path, options: &[&str]) -> Vec<String> {
     let arguments = [&["import", path.to_str().unwrap(), "--json"], options].concat();
     let value = json(place, &arguments);
     value["imports"][0]["campaigns"]
@@ -31,7 +31,7 @@ fn import(place: &Place, path: &Path, options: &[&str]) -> Vec<String> {
         .collect()
 }
 
-fn export(place: &Place, campaign: &str, builds: &str) -> PathBuf {
+pub(crate) fn export(place: &Place, campaign: &str, builds: &str) -> PathBuf {
     let out = place.path(&format!(
         "out-{campaign}-{}",
         builds.replace([',', '.'], "_")
@@ -52,7 +52,7 @@ fn assert_same(found: &Path, published: &Path) {
     assert_eq!(read(found), read(published), "{}", published.display());
 }
 
-fn copy(from: &Path, to: &Path, is_wanted: impl Fn(&str) -> bool) {
+pub(crate) fn copy(from: &Path, to: &Path, is_wanted: impl Fn(&str) -> bool) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();

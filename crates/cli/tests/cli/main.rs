@@ -15,6 +15,7 @@ mod foreign;
 mod gate;
 mod gate_example;
 mod import;
+mod import_tables;
 mod live;
 mod perf;
 mod power_cut;

@@ -61,6 +61,8 @@ pub(super) struct Builder {
     cells: Vec<ImportedCell>,
     steps: Vec<ImportedStep>,
     results: BTreeMap<(usize, usize), ImportedResult>,
+    /// What relative tables divide by, if nothing else is asked for: else the first in order.
+    pub base: Option<usize>,
     pub left_out: Vec<LeftOut>,
     pub notes: Vec<String>,
     pub passwords: u64,
@@ -73,6 +75,7 @@ impl Builder {
             cells: Vec::new(),
             steps: Vec::new(),
             results: BTreeMap::new(),
+            base: None,
             left_out: Vec::new(),
             notes: Vec::new(),
             passwords: 0,
@@ -110,6 +113,32 @@ impl Builder {
 
     pub fn find_original(&self, original: &str) -> Option<usize> {
         self.cells.iter().position(|cell| cell.original == original)
+    }
+
+    /// The cell of this name, if there is one.
+    pub fn find_cell(&self, name: &CellName) -> Option<usize> {
+        let by_label = || {
+            let label = name.label();
+            self.cells.iter().position(|cell| cell.label == label)
+        };
+        self.find_original(&name.original).or_else(by_label)
+    }
+
+    /// What is known of a cell in the step of this name.
+    pub fn find_result(&self, cell: usize, step: &str) -> Option<&ImportedResult> {
+        let step = self.steps.iter().position(|known| known.name == step)?;
+        self.results.get(&(cell, step))
+    }
+
+    /// The same, to add to it.
+    pub fn find_result_mut(&mut self, cell: usize, step: &str) -> Option<&mut ImportedResult> {
+        let step = self.steps.iter().position(|known| known.name == step)?;
+        self.results.get_mut(&(cell, step))
+    }
+
+    /// Whether there is no result yet.
+    pub fn is_empty(&self) -> bool {
+        self.results.is_empty()
     }
 
     /// The step of this name, made when it is new.
@@ -197,7 +226,7 @@ impl Builder {
             fingerprint: String::new(),
             made_with: String::new(),
             family: self.family,
-            base: 0,
+            base: self.base.map_or(0, |base| cell_places[base]),
             cells: cell_order
                 .iter()
                 .map(|index| self.cells[*index].clone())

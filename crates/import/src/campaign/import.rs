@@ -23,7 +23,7 @@ use crate::tree::walk::{self, walk};
 
 /// Raised whenever a reader or a formula changes what is kept: campaigns of an older one are then
 /// made again from their files.
-const READERS: u32 = 2;
+const READERS: u32 = 3;
 
 /// What the command line says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -222,7 +222,10 @@ fn read_files(unit: &Unit) -> Vec<File> {
     let has_names = files.iter().any(|file| {
         matches!(
             file.contents,
-            Ok(Contents::SysbenchRates(_) | Contents::RocksdbRows(_))
+            Ok(Contents::SysbenchRates(_)
+                | Contents::RocksdbRows(_)
+                | Contents::RocksdbTable(_)
+                | Contents::PerfJoin(_))
         )
     });
     for file in files
@@ -371,11 +374,11 @@ fn header(id: &str, unit: &Unit, imported: &Imported) -> CampaignHeader {
     }
 }
 
-/// The oldest version, or the cell that was asked for by label, build, text of its build before the
+/// The oldest version, what a table of ratios alone divides by, or the cell that was asked for by label, build, text of its build before the
 /// first `_`, or folder.
 fn base(imported: &Imported, options: &Options) -> Result<usize, ImportError> {
     let Some(name) = &options.base else {
-        return Ok(0);
+        return Ok(imported.base);
     };
     let name = name
         .trim_end_matches('/')

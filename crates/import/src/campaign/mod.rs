@@ -5,9 +5,14 @@ mod device;
 mod import;
 mod insert_benchmark;
 mod other;
+mod perf_join;
+mod ratios;
 mod rocksdb;
+mod rocksdb_tables;
 mod sysbench;
 mod sysbench_costs;
+mod sysbench_tables;
+mod thread_counts;
 
 use plimsoll_store::imported::Imported;
 

@@ -1,6 +1,7 @@
 //! `db_bench`: reports of versions, summaries of many, raw logs.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use plimsoll_analysis::metrics::{self, Metric, imported};
 use plimsoll_core::rocksdb_report::METRICS;
@@ -9,6 +10,7 @@ use plimsoll_store::imported::{Family, Imported, ImportedStep, ImportedValue};
 
 use super::builder::{Builder, ByMetric, Values, both, clean, plain_step, printed};
 use super::import::File;
+use super::rocksdb_tables;
 use crate::names::folder::CellName;
 use crate::rocksdb::log::Log;
 use crate::rocksdb::rows::{Row, Rows, is_shifted};
@@ -17,13 +19,19 @@ use crate::tree::contents::Contents;
 /// Makes a campaign of the files that are db_bench's.
 pub(super) fn assemble(files: &[File]) -> Option<Imported> {
     let mut builder = Builder::new(Family::Rocksdb);
+    let mut tables = Vec::new();
+    let mut orders: Vec<Order> = Vec::new();
     for file in files {
         match &file.contents {
-            Ok(Contents::RocksdbRows(rows)) => add_rows(&mut builder, file, rows),
+            Ok(Contents::RocksdbTable(table)) => tables.push((file, table)),
+            Ok(Contents::RocksdbRows(rows)) => {
+                orders.extend(add_rows(&mut builder, file, rows));
+            }
             Ok(Contents::RocksdbLog(log)) => add_log(&mut builder, file, log),
             _ => {}
         }
     }
+    rocksdb_tables::add(&mut builder, &tables, &orders);
     // Rows are in the order that the steps ran in.
     builder.finish(|_, _| Ordering::Equal)
 }
@@ -53,7 +61,12 @@ fn cell_of_file(file: &File) -> Option<CellName> {
     cell_of_path(&format!("{config}/{build}/{}", file.name()))
 }
 
-fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) {
+/// Versions and cells of the rows of a block, in their order.
+pub(super) type Order = Vec<(String, CellName)>;
+
+/// The orders of its blocks that differ.
+fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) -> Vec<Order> {
+    let mut orders: Vec<Order> = Vec::new();
     if let Some(made_by) = rows.made_by {
         builder.note(format!("{EXPORTED}{made_by}."));
     }
@@ -66,7 +79,7 @@ fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) {
             rows.blocks[0]
                 .iter()
                 .for_each(|row| add_row(builder, cell, row));
-            return;
+            return orders;
         }
     }
     // The paths of a list that lies beside its versions begin with theirs: how they were run is in
@@ -77,12 +90,17 @@ fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) {
         .iter()
         .map(|path| cell_of_path(path).and(cell_of_path(&format!("{folder}/{path}"))))
         .collect();
+    let has_distinct = rows
+        .blocks
+        .iter()
+        .all(|block| are_distinct(block.iter().map(version_of)));
     for block in &rows.blocks {
         let is_aligned = labels.len() == block.len() || labels.is_empty();
+        let mut order = Order::new();
         for (i, row) in block.iter().enumerate() {
             let name = match labels.get(i) {
                 Some(Some(label)) if is_aligned => label.clone(),
-                _ if labels.is_empty() => by_version(row, i),
+                _ if labels.is_empty() => by_version(version_of(row), i, has_distinct),
                 _ => match of_version(&labels, row) {
                     Some(label) => label,
                     None => {
@@ -100,24 +118,41 @@ fn add_rows(builder: &mut Builder, file: &File, rows: &Rows) {
             };
             let cell = builder.cell(&name, "");
             add_row(builder, cell, row);
+            let version = row.cell("version").unwrap_or_default();
+            order.push((version.to_owned(), name));
+        }
+        if !orders.contains(&order) {
+            orders.push(order);
         }
     }
+    orders
 }
 
 fn has_distinct_tests(rows: &[Row]) -> bool {
-    let tests: std::collections::BTreeSet<_> = rows.iter().map(|row| row.cell("test")).collect();
-    tests.len() == rows.len()
+    are_distinct(rows.iter().map(|row| row.cell("test").unwrap_or_default()))
 }
 
-/// Without a list of paths rows stand in the order of versions; of two with the same version the
-/// place tells.
-fn by_version(row: &Row, place: usize) -> CellName {
-    let version = row.cell("version").unwrap_or("unknown");
+/// The version of rows or columns without a list of paths; of two with the same version their place
+/// tells, which is counted from 0.
+pub(super) fn by_version(version: &str, place: usize, is_only: bool) -> CellName {
+    if is_only {
+        return CellName::verbatim(version);
+    }
     CellName {
         original: format!("{version}#{}", place + 1),
         build: version.to_owned(),
         config: format!("row{}", place + 1),
     }
+}
+
+/// Whether no version is there twice.
+pub(super) fn are_distinct<'a>(versions: impl IntoIterator<Item = &'a str>) -> bool {
+    let mut seen = BTreeSet::new();
+    versions.into_iter().all(|version| seen.insert(version))
+}
+
+fn version_of(row: &Row) -> &str {
+    row.cell("version").unwrap_or("unknown")
 }
 
 /// The only label that a row's version begins with: `8.0.fb.gcc` for 8.0.0.
@@ -135,7 +170,7 @@ fn of_version(labels: &[Option<CellName>], row: &Row) -> Option<CellName> {
     fitting.next().is_none().then(|| found.clone())
 }
 
-fn step_of(name: &str) -> ImportedStep {
+pub(super) fn step_of(name: &str) -> ImportedStep {
     let description =
         "operations per second of all threads; the background writer's are not counted";
     plain_step(name, description, "operation", metrics::QPS.name)

@@ -9,7 +9,10 @@ use plimsoll_store::imported::{Family, Imported, ImportedSeries, ImportedStep, I
 
 use super::builder::{Builder, ByMetric, Values, both, clean, printed};
 use super::import::{File, Options};
+use super::perf_join;
 use super::sysbench_costs::Costs;
+use super::sysbench_tables::Tables;
+use super::thread_counts::per_thread_count;
 use crate::host::iostat::Iostat;
 use crate::host::vmstat::Vmstat;
 use crate::names::folder::CellName;
@@ -17,7 +20,7 @@ use crate::names::test_file::TestFile;
 use crate::sysbench::load::Load;
 use crate::sysbench::metrics::Metrics;
 use crate::sysbench::output::{Interval, Output};
-use crate::sysbench::published::{CostBlock, RateTable};
+use crate::sysbench::perf_join::Join;
 use crate::sysbench::time::ClientTime;
 use crate::text::ReadError;
 use crate::tree::contents::Contents;
@@ -30,17 +33,18 @@ const SCAN_OF_ALL: &str = "scans of all threads (before 2025-04-19)";
 /// The files of one test of one cell.
 #[derive(Default)]
 pub(super) struct TestFiles<'a> {
-    output: Option<Result<&'a Output, &'a ReadError>>,
+    pub output: Option<Result<&'a Output, &'a ReadError>>,
     pub metrics: Option<&'a Metrics>,
     pub vmstat: Option<&'a Vmstat>,
     pub iostat: Option<(&'a str, &'a Iostat)>,
-    rates: Option<&'a [String]>,
+    /// By kind of file, such as `r.qps`: a number per thread count, and where they come from.
+    pub lines: BTreeMap<&'a str, (&'a File, &'a [String])>,
     time: Option<&'a ClientTime>,
-    counters: Vec<&'a BTreeMap<String, f64>>,
+    pub counters: Vec<&'a BTreeMap<String, f64>>,
 }
 
 impl<'a> TestFiles<'a> {
-    fn take(&mut self, file: &'a File, kind: &str) {
+    fn take(&mut self, file: &'a File, kind: &'a str) {
         match &file.contents {
             Ok(Contents::SysbenchOutput(output)) => self.output = Some(Ok(output)),
             Err(error) if kind == "o" => self.output = Some(Err(error)),
@@ -49,15 +53,20 @@ impl<'a> TestFiles<'a> {
             Ok(Contents::Iostat(iostat)) => self.iostat = Some((&file.path, iostat)),
             Ok(Contents::SysbenchTime(time)) => self.time = Some(time),
             Ok(Contents::PerfCounters(counters)) => self.counters.push(counters),
-            Ok(Contents::SysbenchRatesLine(line)) if kind == "r.qps" => {
-                self.rates = Some(&line.values)
+            Ok(Contents::SysbenchRatesLine(line)) => {
+                self.lines.insert(kind, (file, &line.values));
             }
             _ => {}
         }
     }
 
     fn has_rate(&self) -> bool {
-        self.output.is_some() || self.metrics.is_some() || self.rates.is_some()
+        self.output.is_some() || self.metrics.is_some() || self.line("r.qps").is_some()
+    }
+
+    /// The number of a kind of line, once there is one per thread count.
+    pub fn line(&self, kind: &str) -> Option<&'a String> {
+        self.lines.get(kind)?.1.first()
     }
 }
 
@@ -73,8 +82,8 @@ struct LoadFiles<'a> {
 struct Found<'a> {
     tests: BTreeMap<(CellName, TestFile), TestFiles<'a>>,
     loads: BTreeMap<CellName, LoadFiles<'a>>,
-    tables: Vec<&'a RateTable>,
-    costs: Vec<&'a CostBlock>,
+    tables: Tables<'a>,
+    joins: Vec<(&'a File, &'a Join)>,
     /// Output that follows no naming scheme.
     plain: Vec<(&'a File, &'a Output)>,
 }
@@ -84,14 +93,14 @@ impl<'a> Found<'a> {
         let mut found = Self::default();
         for file in files {
             match (&file.contents, &file.test) {
-                (Ok(Contents::SysbenchRates(table)), _) => found.tables.push(table),
-                (Ok(Contents::SysbenchCosts(blocks)), _) => found.costs.extend(blocks),
+                (Ok(Contents::SysbenchRates(table)), _) => found.tables.rates.push((file, table)),
+                (Ok(Contents::SysbenchCosts(blocks)), _) => found.tables.costs.extend(blocks),
+                (Ok(Contents::PerfJoin(join)), _) => found.joins.push((file, join)),
                 (Ok(Contents::SysbenchOutput(output)), None) => found.plain.push((file, output)),
                 (_, Some(test)) => found.take(file, test),
                 (_, None) => {}
             }
         }
-        found.tests = with_counts_per_thread(found.tests);
         found
     }
 
@@ -126,9 +135,10 @@ pub(super) fn assemble(files: &[File], options: &Options) -> Option<Imported> {
         tests,
         loads,
         tables,
-        costs,
+        joins,
         plain,
     } = Found::sort(files);
+    let tests = per_thread_count(tests, &mut builder);
     for (file, output) in plain {
         add_plain(&mut builder, file, output);
     }
@@ -147,26 +157,8 @@ pub(super) fn assemble(files: &[File], options: &Options) -> Option<Imported> {
         let cell = builder.cell(cell, "");
         add_load(&mut builder, cell, load, options);
     }
-    for table in tables.iter().filter(|table| table.base.is_none()) {
-        add_rates(&mut builder, table);
-    }
-    for block in costs {
-        add_costs(&mut builder, block);
-    }
-    if let (Some(table), true) = (
-        tables.first(),
-        tables.iter().all(|table| table.base.is_some()),
-    ) {
-        let known = table
-            .columns
-            .iter()
-            .any(|column| builder.find_original(column).is_some());
-        if !known {
-            builder.note(
-                "There are only relative tables: without absolute rates nothing of them is kept.",
-            );
-        }
-    }
+    tables.add(&mut builder);
+    perf_join::add(&mut builder, &joins, &tests, &tables);
     builder.finish(|a, b| {
         order(a).cmp(&order(b)).then_with(|| {
             table_order(
@@ -177,39 +169,8 @@ pub(super) fn assemble(files: &[File], options: &Options) -> Option<Imported> {
     })
 }
 
-/// A file per test that holds all thread counts has none in its name: it belongs to the only thread
-/// count there is.
-fn with_counts_per_thread<'a>(
-    mut tests: BTreeMap<(CellName, TestFile), TestFiles<'a>>,
-) -> BTreeMap<(CellName, TestFile), TestFiles<'a>> {
-    let without: Vec<_> = tests
-        .keys()
-        .filter(|(_, test)| test.dop.is_none())
-        .cloned()
-        .collect();
-    for key in without {
-        let of_test = |(cell, test): &(CellName, TestFile)| {
-            *cell == key.0
-                && test.dop.is_some()
-                && TestFile {
-                    dop: None,
-                    ..test.clone()
-                } == key.1
-        };
-        let with: Vec<_> = tests.keys().filter(|key| of_test(key)).cloned().collect();
-        if let [only] = &with[..] {
-            let without = tests.remove(&key).unwrap_or_default();
-            if let Some(files) = tests.get_mut(only) {
-                files.rates = without.rates.filter(|rates| rates.len() == 1);
-                files.counters.extend(without.counters);
-            }
-        }
-    }
-    tests
-}
-
-fn dops_of_cells<'a>(
-    tests: &BTreeMap<(CellName, TestFile), TestFiles<'a>>,
+pub(super) fn dops_of_cells(
+    tests: &BTreeMap<(CellName, TestFile), TestFiles<'_>>,
 ) -> BTreeMap<CellName, BTreeSet<u32>> {
     let mut dops: BTreeMap<CellName, BTreeSet<u32>> = BTreeMap::new();
     // The warm-up runs with a thread per table, whatever the others do.
@@ -241,7 +202,7 @@ fn order(step: &ImportedStep) -> (usize, usize) {
     }
 }
 
-fn step_of(test: &str, range: u32) -> ImportedStep {
+pub(super) fn step_of(test: &str, range: Option<u32>) -> ImportedStep {
     // Warm-ups and the tests before the writes are run and not reported.
     let is_reported = !test.contains("pre") && !test.contains("warm");
     let description = match () {
@@ -250,9 +211,9 @@ fn step_of(test: &str, range: u32) -> ImportedStep {
         () => "queries per second: all statements, transactions' own included",
     };
     ImportedStep {
-        name: step_name(test, range),
+        name: range.map_or(test.to_owned(), |range| step_name(test, range)),
         test: test.to_owned(),
-        range: Some(range),
+        range,
         group: if is_reported {
             group_of(test).title().to_owned()
         } else {
@@ -269,7 +230,7 @@ fn is_scan(test: &str) -> bool {
     test == "scan" || test.starts_with("scan.")
 }
 
-fn rate_of(test: &str) -> &'static Metric {
+pub(super) fn rate_of(test: &str) -> &'static Metric {
     if is_scan(test) {
         imported::KRPS
     } else {
@@ -289,7 +250,7 @@ fn step_name(test: &str, range: u32) -> String {
     }
 }
 
-fn load_step() -> ImportedStep {
+pub(super) fn load_step() -> ImportedStep {
     ImportedStep {
         name: "prepare".to_owned(),
         test: "prepare".to_owned(),
@@ -308,7 +269,7 @@ fn add_test(
     files: &TestFiles<'_>,
     options: &Options,
 ) {
-    let step = builder.step(step_of(&test.test, test.range));
+    let step = builder.step(step_of(&test.test, Some(test.range)));
     let output = match files.output {
         Some(Err(error)) => {
             let result = builder.result(cell, step);
@@ -321,6 +282,9 @@ fn add_test(
     let mut values = Values::default();
     let mut facts = BTreeMap::from([("file".to_owned(), file_suffix(test))]);
     let (era, rate) = rate_and_era(builder, &test.test, files, output);
+    if output.is_none() {
+        add_lines(&mut values, files);
+    }
     if let Some(output) = output {
         if let (true, Some(scans)) = (is_scan(&test.test), output.queries_per_s()) {
             values.put(metrics::QPS, clean(scans));
@@ -360,6 +324,23 @@ fn add_test(
         .unwrap_or_default();
 }
 
+/// What the lines of a test tell where its output is not at hand; latencies are milliseconds.
+fn add_lines(values: &mut Values, files: &TestFiles<'_>) {
+    if let Some(rate) = files.line("r.trx") {
+        values.put(imported::TPS, printed(rate));
+    }
+    for (kind, metric) in [
+        ("r.rtavg", imported::MEAN_SERVICE_US),
+        ("r.rtmax", metrics::MAX_SERVICE_US),
+        ("r.rt95", imported::P95_SERVICE_US),
+    ] {
+        let ms = files.line(kind).and_then(|text| text.parse::<f64>().ok());
+        if let Some(ms) = ms {
+            values.put(metric, clean(ms * 1000.0));
+        }
+    }
+}
+
 /// The era of the output, and the operation rate in full precision and as printed.
 fn rate_and_era(
     builder: &mut Builder,
@@ -370,7 +351,7 @@ fn rate_and_era(
     let witness = files
         .metrics
         .map(|metrics| metrics.op_rate().to_owned())
-        .or_else(|| files.rates?.first().cloned());
+        .or_else(|| files.line("r.qps").cloned());
     let Some(output) = output else {
         let rate = witness.and_then(|witness| Some((witness.parse().ok()?, witness)));
         return (String::new(), rate);
@@ -429,7 +410,7 @@ fn add_plain(builder: &mut Builder, file: &File, output: &Output) {
         range: None,
         name: file.stem(),
         test: file.stem(),
-        ..step_of(&file.stem(), 0)
+        ..step_of(&file.stem(), None)
     });
     let mut values = BTreeMap::new();
     if let Some(rate) = output.queries_per_s() {
@@ -445,7 +426,7 @@ fn add_plain(builder: &mut Builder, file: &File, output: &Output) {
 }
 
 /// `hot-points.range100.pk1.dop1`.
-fn file_suffix(test: &TestFile) -> String {
+pub(super) fn file_suffix(test: &TestFile) -> String {
     let dop = test.dop.map(|dop| format!(".dop{dop}")).unwrap_or_default();
     format!(
         "{}.range{}.pk{}{dop}",
@@ -456,7 +437,7 @@ fn file_suffix(test: &TestFile) -> String {
 }
 
 /// Means over the samples that have a counter.
-fn means(samples: &[&BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
+pub(super) fn means(samples: &[&BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
     let mut sums: BTreeMap<String, (f64, u32)> = BTreeMap::new();
     for (name, value) in samples.iter().flat_map(|sample| sample.iter()) {
         let sum = sums.entry(name.clone()).or_default();
@@ -554,89 +535,4 @@ fn series(intervals: &[Interval]) -> Vec<ImportedSeries> {
         of("latency percentile", "ms", |i| i.latency_ms),
         of("errors", "errors/s", |i| i.errors),
     ]
-}
-
-/// A table of rates fills what raw files do not tell.
-fn add_rates(builder: &mut Builder, table: &RateTable) {
-    let cells: Vec<usize> = table
-        .columns
-        .iter()
-        .map(|folder| cell_of(builder, folder))
-        .collect();
-    for (test, range, row) in &table.rows {
-        let rate = rate_of(test);
-        let step = builder.step(step_of(test, *range));
-        for (cell, text) in cells.iter().zip(row) {
-            let folder = builder.cell_mut(*cell).original.clone();
-            let result = builder.result(*cell, step);
-            match result
-                .values
-                .of(rate)
-                .and_then(|value| value.classic.clone())
-            {
-                None => result.values.put(rate, printed(text)),
-                Some(known) if known != *text => {
-                    builder.note(format!(
-                        "{test}_range={range} of {folder}: a table says {text}, its output gives \
-                        {known}, which is kept."
-                    ));
-                }
-                Some(_) => {}
-            }
-        }
-    }
-}
-
-fn cell_of(builder: &mut Builder, folder: &str) -> usize {
-    match builder.find_original(folder) {
-        Some(cell) => cell,
-        None => builder.cell(
-            &CellName::of_sysbench(folder).unwrap_or_else(|| CellName::verbatim(folder)),
-            "",
-        ),
-    }
-}
-
-/// A summary of metrics fills what single files do not tell.
-fn add_costs(builder: &mut Builder, block: &CostBlock) {
-    let Some(test) = TestFile::of(&block.file) else {
-        builder.note(format!(
-            "A block of metrics has the name \"{}\", which is that of no test: it is left out.",
-            block.file
-        ));
-        return;
-    };
-    let is_load = test.kind.starts_with("prepare");
-    let step = builder.step(if is_load {
-        load_step()
-    } else {
-        step_of(&test.test, test.range)
-    });
-    for folder in &block.order {
-        let [cpu, cs, reads, read_kib, written_kib, rate] = &block.rows[folder];
-        let cell = cell_of(builder, folder);
-        let result = builder.result(cell, step);
-        result
-            .facts
-            .entry("file".to_owned())
-            .or_insert_with(|| file_suffix(&test));
-        let columns = [
-            (imported::CPUPO, cpu),
-            (metrics::CSPQ, cs),
-            (metrics::RPQ, reads),
-            (metrics::RKBPQ, read_kib),
-            (imported::WKBPQ, written_kib),
-            (imported::OP_RATE, rate),
-        ];
-        let values = &mut result.values;
-        for (metric, text) in columns {
-            values.put_if_missing(metric, printed(text));
-        }
-        let throughput = if is_load {
-            metrics::IPS
-        } else {
-            rate_of(&test.test)
-        };
-        values.put_if_missing(throughput, printed(rate));
-    }
 }

@@ -33,6 +33,20 @@ impl CellName {
         })
     }
 
+    /// A column of a published table: the folder's name, or what edited tables leave of it, without
+    /// `x.` and `.pk1`.
+    pub fn of_published(name: &str) -> Self {
+        let whole = Self::of_sysbench(name);
+        let edited = || {
+            let whole = Self::of_sysbench(&format!("x.{name}.pk1"))?;
+            let original = name.to_owned();
+            Some(Self { original, ..whole })
+        };
+        whole
+            .or_else(edited)
+            .unwrap_or_else(|| Self::verbatim(name))
+    }
+
     /// `[<rows>m.]<build>.c<config>`: the Insert Benchmark's folders and tags. The build must tell
     /// its version, or rows must be before it.
     pub fn of_insert_benchmark(name: &str) -> Option<Self> {
@@ -118,5 +132,11 @@ mod tests {
             assert_eq!(CellName::of_insert_benchmark(name), None, "{name}");
         }
         assert_eq!(CellName::verbatim("x").label(), "x");
+        for name in ["x.my9500_rel.z12a.pk1", "my9500_rel.z12a"] {
+            let published = CellName::of_published(name);
+            assert_eq!(published.label(), "my9500_rel.z12a");
+            assert_eq!(published.original, name);
+        }
+        assert_eq!(CellName::of_published("mine").label(), "mine");
     }
 }

@@ -4,6 +4,7 @@ pub mod load;
 pub mod metrics;
 pub mod output;
 pub mod perf;
+pub mod perf_join;
 pub mod published;
 pub mod rates_line;
 pub mod time;

@@ -1,5 +1,4 @@
-//! `sb.perf.hw.*.sorted`: hardware counters of one sample of 10 seconds. Written from the
-//! description of the format; no such file is at hand.
+//! `sb.perf.hw.*.sorted`: hardware counters of one sample of 10 seconds.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +13,22 @@ pub fn read(bytes: &[u8]) -> Read<BTreeMap<String, f64>> {
             .split_once('\t')
             .ok_or_else(|| ReadError::new(n, "a line is a name, a tab and a number"))?;
         let value = number(value.trim(), n)?;
-        // The scripts misspell one name.
-        let name = if name == "migratons" {
-            "migrations"
-        } else {
-            name
-        };
         if value >= 0.0 {
-            counters.insert(name.to_owned(), value);
+            counters.insert(name_of(name).to_owned(), value);
         }
     }
     if counters.is_empty() {
         return Err(ReadError::new(1, "no counter of it was supported"));
     }
     Ok(counters)
+}
+
+/// The scripts misspell one name.
+pub(super) fn name_of(counter: &str) -> &str {
+    match counter {
+        "migratons" => "migrations",
+        counter => counter,
+    }
 }
 
 #[cfg(test)]

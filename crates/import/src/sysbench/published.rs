@@ -1,6 +1,9 @@
-//! Published tables: `qps.abs.*.tsv`, `qps.rel.*.tsv` and `o.met.*`.
+//! Published tables: `qps.abs.*.tsv`, `qps.rel.*.tsv`, both as they are made and as they are edited
+//! for a post (`.edit`, `.markup`), and `o.met.*`.
 
 use std::collections::BTreeMap;
+
+use plimsoll_core::plan::published::PUBLISHED;
 
 use crate::text::{Read, ReadError, end, lines, number, shown, text};
 
@@ -9,10 +12,22 @@ use crate::text::{Read, ReadError, end, lines, number, shown, text};
 pub struct RateTable {
     /// The folder that relative values are divided by; `None` for absolute tables.
     pub base: Option<String>,
-    /// The columns' folders.
+    /// The columns' folders. Edited tables have them without `x.` and `.pk1`.
     pub columns: Vec<String>,
-    /// Test, range and one printed number per column.
-    pub rows: Vec<(String, u32, Vec<String>)>,
+    pub rows: Vec<RateRow>,
+}
+
+/// A test of a table of rates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateRow {
+    pub test: String,
+    /// Edited tables leave it out where a test has one range only: then it is that one. `None` for
+    /// a name that no test has.
+    pub range: Option<u32>,
+    /// One printed number per column.
+    pub cells: Vec<String>,
+    /// What the author wrote behind the test: `-> 10.5, buf_pool_make_young`.
+    pub remark: Option<String>,
 }
 
 /// Whether this is a table of rates with its legend.
@@ -36,8 +51,8 @@ pub fn read_rates(bytes: &[u8]) -> Read<RateTable> {
             .and_then(|rest| rest.split_once(" : "))
         {
             table.columns.push(folder.to_owned());
-        } else if !line.trim().is_empty() && !line.starts_with("col-") {
-            table.rows.push(rate_row(line, n, table.columns.len())?);
+        } else if !is_furniture(line) {
+            table.rows.push(rate_row(line, n, &table)?);
         }
     }
     if table.columns.is_empty() || table.rows.is_empty() {
@@ -49,29 +64,52 @@ pub fn read_rates(bytes: &[u8]) -> Read<RateTable> {
     Ok(table)
 }
 
+/// Lines between rows: the columns' names, empty ones, and the titles of edited tables such as
+/// `- point queries`.
+fn is_furniture(line: &str) -> bool {
+    line.trim().is_empty() || line.starts_with("col-") || line.starts_with("- ")
+}
+
 /// The label is last; annotated variants have a comment behind it.
-fn rate_row(line: &str, n: usize, columns: usize) -> Read<(String, u32, Vec<String>)> {
+fn rate_row(line: &str, n: usize, table: &RateTable) -> Read<RateRow> {
+    let columns = table.columns.len();
     let cells: Vec<&str> = line.split('\t').collect();
     let label = cells
         .get(columns)
         .ok_or_else(|| ReadError::new(n, format!("fewer than {columns} numbers and a test")))?;
-    let (test, range) = test_and_range(label).ok_or_else(|| {
-        ReadError::new(
-            n,
-            format!("\"{}\" is not a test with its range", shown(label)),
-        )
-    })?;
+    let is_edited = table.columns.iter().all(|name| !name.starts_with("x."));
+    let (test, range) = match test_and_range(label) {
+        Some((test, range)) => (test, Some(range)),
+        None if is_edited && is_name(label) => ((*label).to_owned(), only_range(label)),
+        None => {
+            let reason = format!("\"{}\" is not a test with its range", shown(label));
+            return Err(ReadError::new(n, reason));
+        }
+    };
     for cell in &cells[..columns] {
         number(cell, n)?;
     }
-    Ok((
+    let owned = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect();
+    let remark = cells[columns + 1..].join(" ").trim().to_owned();
+    Ok(RateRow {
         test,
         range,
-        cells[..columns]
-            .iter()
-            .map(|cell| (*cell).to_owned())
-            .collect(),
-    ))
+        cells: owned(&cells[..columns]),
+        remark: Some(remark).filter(|remark| !remark.is_empty()),
+    })
+}
+
+/// Whether a label can be a test's name.
+fn is_name(label: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    label.starts_with(|c: char| c.is_ascii_alphabetic()) && label.chars().all(is_of_name)
+}
+
+/// The range that a test is published with, if it is only one.
+fn only_range(test: &str) -> Option<u32> {
+    let mut ranges = PUBLISHED.iter().filter(|(name, _)| *name == test);
+    let (_, range) = ranges.next()?;
+    ranges.next().is_none().then_some(*range)
 }
 
 /// `read-only_range=100`.
@@ -159,11 +197,12 @@ mod tests {
         assert_eq!((table.base, table.columns.len()), (None, 2));
         assert_eq!(
             table.rows,
-            [(
-                "scan".to_owned(),
-                100,
-                vec!["100".to_owned(), "90".to_owned()]
-            )]
+            [RateRow {
+                test: "scan".to_owned(),
+                range: Some(100),
+                cells: vec!["100".to_owned(), "90".to_owned()],
+                remark: Some("-> a comment".to_owned()),
+            }]
         );
         let relative = "Relative to: x.my1_rel.z.pk1\ncol-1 : \
                        x.my2_rel.z.pk1\n\ncol-1\n0.90\tscan_range=100\n";
@@ -191,6 +230,38 @@ mod tests {
                 error
             );
         }
+    }
+
+    #[test]
+    fn tables_that_were_edited_for_a_post() {
+        let edited = "Relative to: my1_rel.z\ncol-1 : my2_rel.z\n\n- point queries\ncol-1\n1.47\t\
+                      hot-points\n0.45\trandom-points_range=100\n\n- writes\ncol-1\n\
+                      1.50\tdelete\n1.12\tread-only-simplex\n";
+        let table = read_rates(edited.as_bytes()).unwrap();
+        assert_eq!(table.base.as_deref(), Some("my1_rel.z"));
+        let rows: Vec<_> = table
+            .rows
+            .iter()
+            .map(|row| (row.test.as_str(), row.range, row.cells[0].as_str()))
+            .collect();
+        // A test that does not exist has no range; it stays as it is written.
+        assert_eq!(
+            rows,
+            [
+                ("hot-points", Some(100), "1.47"),
+                ("random-points", Some(100), "0.45"),
+                ("delete", Some(100), "1.50"),
+                ("read-only-simplex", None, "1.12"),
+            ]
+        );
+        // Of a test with several ranges one has to be named.
+        let several = edited.replace("hot-points", "random-points");
+        assert_eq!(read_rates(several.as_bytes()).unwrap().rows[0].range, None);
+        let strange = edited.replace("hot-points", "two words");
+        assert_eq!(
+            read_rates(strange.as_bytes()).unwrap_err().to_string(),
+            "line 6: \"two words\" is not a test with its range"
+        );
     }
 
     #[test]

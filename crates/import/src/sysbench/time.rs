@@ -1,5 +1,4 @@
-//! `sb.time.*`: GNU time of the client. Written from the description of the format; no such file is
-//! at hand.
+//! `sb.time.*`: GNU time of the client.
 
 use crate::text::{Read, ReadError, number, shown, text};
 

@@ -6,8 +6,8 @@ use crate::host::{iostat, vmstat};
 use crate::insert_benchmark::{client, metrics_lines, step_result};
 use crate::names::test_file::TestFile;
 use crate::other::{hdr_log, pgbench, pgbench_log, table};
-use crate::rocksdb::{log, rows};
-use crate::sysbench::{load, metrics, output, perf, published, rates_line, time};
+use crate::rocksdb::{self, log, rows};
+use crate::sysbench::{load, metrics, output, perf, perf_join, published, rates_line, time};
 use crate::text::{Read, ReadError, text};
 
 /// What was read.
@@ -18,6 +18,8 @@ pub(crate) enum Contents {
     SysbenchTime(time::ClientTime),
     /// Hardware counters of a sample.
     PerfCounters(BTreeMap<String, f64>),
+    /// Hardware counters of several builds.
+    PerfJoin(perf_join::Join),
     SysbenchMetrics(Box<metrics::Metrics>),
     SysbenchRatesLine(rates_line::RatesLine),
     SysbenchRates(published::RateTable),
@@ -28,6 +30,7 @@ pub(crate) enum Contents {
     /// Whole seconds of a step.
     Wall(u64),
     RocksdbRows(rows::Rows),
+    RocksdbTable(rocksdb::table::Table),
     RocksdbLog(Box<log::Log>),
     Pgbench(Box<pgbench::Pgbench>),
     PgbenchLog(pgbench_log::PgbenchLog),
@@ -55,8 +58,19 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Read<Contents> {
     if start.contains(&0) {
         return Err(ReadError::new(1, "it is binary"));
     }
+    let join = perf_join::JoinName::of(name);
     if bytes.iter().all(u8::is_ascii_whitespace) {
+        if join.is_some() {
+            return Ok(Contents::PassedOver(
+                "a sample that the scripts did not take",
+            ));
+        }
         return Err(ReadError::new(1, "it is empty"));
+    }
+    match join {
+        Some(join) if join.is_relative => return Ok(Contents::Derived),
+        Some(join) => return perf_join::read(join, bytes).map(Contents::PerfJoin),
+        None => {}
     }
     let head = text(start);
     let test = test.as_ref();
@@ -101,6 +115,9 @@ fn read_by_start(
     }
     if hdr_log::is_hdr_log(head) {
         return Some(hdr_log::read(bytes).map(Contents::HdrLog));
+    }
+    if rocksdb::table::is_table(head) {
+        return Some(rocksdb::table::read(bytes).map(Contents::RocksdbTable));
     }
     if table::is_table(head) {
         return Some(table::read(bytes).map(Contents::Table));

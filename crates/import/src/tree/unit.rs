@@ -142,16 +142,24 @@ fn is_merged(file: &str) -> bool {
     file.starts_with("mrg.") || file.starts_with("rel.")
 }
 
-/// `byrx.8x` of `sum.byrx.8x.txt`, `abs.byrx.8x.tsv` and `rel2.byrx.8x.csv`: each set of `db_bench`
-/// results is a campaign.
+/// `byrx.8x` of `sum.byrx.8x.txt`, `abs.byrx.8x.tsv`, `rel2.byrx.8x.csv`, `fmt.byrx.8x.abs0.tsv` and
+/// `sum.abs1.byrx.8x.csv`: each set of `db_bench` results is a campaign.
 pub(crate) fn table_set(file: &Path) -> Option<String> {
     let (stem, end) = name(file).rsplit_once('.')?;
-    let (kind, set) = stem.split_once('.')?;
-    let is_table = matches!(
-        kind,
-        "sum" | "sum2" | "abs" | "rel" | "rel2" | "csum" | "csum2"
-    ) && matches!(end, "txt" | "tsv" | "csv");
-    (is_table && !set.is_empty()).then(|| set.to_owned())
+    let (kind, rest) = stem.split_once('.')?;
+    let is_text = matches!(end, "txt" | "tsv" | "csv");
+    let set = match kind {
+        "fmt" => ["0", "1"]
+            .iter()
+            .find_map(|which| rest.strip_suffix(which)?.strip_suffix(".abs"))?,
+        "sum" => ["abs0.", "abs1."]
+            .iter()
+            .find_map(|which| rest.strip_prefix(which))
+            .unwrap_or(rest),
+        "sum2" | "abs" | "rel" | "rel2" | "csum" | "csum2" => rest,
+        _ => return None,
+    };
+    (is_text && !set.is_empty()).then(|| set.to_owned())
 }
 
 #[cfg(test)]
@@ -177,6 +185,9 @@ mod tests {
             ("/r/20m/o.sum.t.20m.my5649.cx6d", "/r/20m", ""),
             ("/r/u5/sum.byrx.8x.txt", "/r/u5", "byrx.8x"),
             ("/r/u5/rel2.byrx.8x.csv", "/r/u5", "byrx.8x"),
+            ("/r/byrx/fmt.byrx.both.abs0.tsv", "/r/byrx", "byrx.both"),
+            ("/r/byrx/fmt.byrx.hcc.abs1.csv", "/r/byrx", "byrx.hcc"),
+            ("/r/8core/sum.abs0.iodir.csv", "/r/8core", "iodir"),
             (
                 "/r/res.byrx/bm.lc.nt24.d0/8.9.fb/report.tsv",
                 "/r/res.byrx",

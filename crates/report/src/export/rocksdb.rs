@@ -5,10 +5,14 @@ use plimsoll_store::imported::{Imported, ImportedResult};
 
 use super::ExportFile;
 use plimsoll_analysis::classic::relative;
+use plimsoll_analysis::metrics::imported::REL_RATE;
 
 pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
+    // Where only ratios were published there are no rows.
+    let are_ratios = imported.steps.iter().all(|step| step.rate == REL_RATE.name);
     let mut files: Vec<ExportFile> = cells
         .iter()
+        .filter(|_| !are_ratios)
         .map(|cell| {
             let rows = (0..imported.steps.len())
                 .filter_map(|step| row(imported.result(*cell, step)?, &imported.steps[step].name));
@@ -29,10 +33,12 @@ pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
         .split_once(' ')
         .map_or("all", |(_, set)| set);
     let (absolute, relative) = tables(imported, cells);
-    files.push(ExportFile {
-        path: format!("abs.{set}.tsv"),
-        text: absolute,
-    });
+    if !are_ratios {
+        files.push(ExportFile {
+            path: format!("abs.{set}.tsv"),
+            text: absolute,
+        });
+    }
     files.push(ExportFile {
         path: format!("rel2.{set}.csv"),
         text: relative,
@@ -87,7 +93,7 @@ fn tables(imported: &Imported, cells: &[usize]) -> (String, String) {
         let text = |cell: &usize| {
             imported
                 .result(*cell, step)
-                .and_then(|result| result.values.get("qps")?.classic.clone())
+                .and_then(|result| result.values.get(&of.rate)?.classic.clone())
         };
         let texts: Vec<String> = cells
             .iter()

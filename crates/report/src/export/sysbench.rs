@@ -6,6 +6,7 @@ use plimsoll_store::imported::{Imported, ImportedResult, ImportedStep};
 use super::sysbench_layout::{self, NOTHING, lead_of_ratios, rates_csv, rates_tsv};
 use super::{ExportFile, six_digits};
 use plimsoll_analysis::classic::relative;
+use plimsoll_analysis::metrics::imported::REL_RATE;
 
 pub(super) fn files(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
     let mut files = rate_tables(imported, cells);
@@ -114,12 +115,16 @@ fn rate_tables(imported: &Imported, cells: &[usize]) -> Vec<ExportFile> {
         })
         .collect();
     let base = lead_of_ratios(originals[0]);
+    // Where only ratios were published there is nothing absolute.
+    let are_ratios = steps
+        .iter()
+        .all(|step| imported.steps[*step].rate == REL_RATE.name);
     [
         ("abs", "", &originals[..], &absolute),
         ("rel", base.as_str(), &originals[1..], &relatives),
     ]
     .into_iter()
-    .filter(|(.., originals, _)| !originals.is_empty())
+    .filter(|(kind, _, originals, _)| !(originals.is_empty() || are_ratios && *kind == "abs"))
     .flat_map(|(kind, lead, originals, rows)| {
         let file = |end: &str, text: String| ExportFile {
             path: format!("qps.{kind}.all.{end}"),
