@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_report::post::figures::{
-    Axis, GroupChart, LineChart, OverReleases, PerOperation, Series, bars, dots, lines, panels,
-    png, releases, twin,
+    Axis, GroupChart, LineChart, OverReleases, PerOperation, PerSecond, Seconds, Series, bars,
+    dots, lines, panels, png, releases, seconds, twin,
 };
 use plimsoll_testkit::archive;
 use resvg::tiny_skia::{Pixmap, Point};
@@ -518,6 +518,76 @@ fn tests_over_releases_have_a_bold_median() {
         ..chart
     };
     assert_readable(&releases(&long), "releases with long names");
+}
+
+#[test]
+fn seconds_keep_every_dip_and_shade_stalls() {
+    // Longer than the plot is wide: of 1800 seconds one has nearly nothing.
+    let rates: Vec<Option<f64>> = (0..1800)
+        .map(|second| match second {
+            900 => Some(100.0),
+            1200..1210 => None,
+            _ => Some(20_000.0 + f64::from(second % 7) * 100.0),
+        })
+        .collect();
+    let build = |name: &str, stalls: &[(f64, f64)]| Seconds {
+        name: name.to_owned(),
+        rates: rates.clone(),
+        responses: rates.iter().map(|rate| Some(1e6 / (*rate)?)).collect(),
+        stalls: stalls.to_vec(),
+    };
+    let chart = PerSecond {
+        title: "l.i1 over time".to_owned(),
+        caption: "One run each.".to_owned(),
+        alt: "A stall after 900 seconds.".to_owned(),
+        rate_unit: "inserts/s".to_owned(),
+        response_unit: "longest insert, ms".to_owned(),
+        seconds_per_point: 1.0,
+        builds: vec![
+            build("my8033_rel_native_lto.cz10a_bee", &[(890.0, 910.0)]),
+            build("pg161_def.cx10a_bee", &[]),
+        ],
+    };
+    let svg = seconds(&chart);
+    let text = assert_readable(&svg, "seconds");
+    for words in [
+        "my8033_rel_native_lto.cz10a_bee: inserts/s",
+        "longest insert, ms",
+        "1800 s",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    let document = Document::parse(&svg).unwrap();
+    // In both plots of the first build.
+    assert_eq!(of_kind(&document, "stall").count(), 2);
+    let paths: Vec<&str> = of_kind(&document, "seconds")
+        .map(|path| path.attribute("d").unwrap())
+        .collect();
+    assert_eq!(paths.len(), 4);
+    let lines: Vec<(f64, f64, f64)> = paths[0]
+        .split('M')
+        .skip(1)
+        .map(|line| {
+            let (x, rest) = line.split_once(' ').unwrap();
+            let (from, to) = rest.split_once('V').unwrap();
+            (
+                x.parse().unwrap(),
+                from.parse().unwrap(),
+                to.parse().unwrap(),
+            )
+        })
+        .collect();
+    // A line per pixel, each at another one, and one that reaches down to the dip.
+    assert!((400..560).contains(&lines.len()), "{}", lines.len());
+    assert!(lines.windows(2).all(|two| two[0].0 < two[1].0));
+    let deep: Vec<_> = lines.iter().filter(|line| line.2 - line.1 > 50.0).collect();
+    assert!((1..=2).contains(&deep.len()), "{deep:?}");
+    let middle = (lines[0].0 + lines[lines.len() - 1].0) / 2.0;
+    assert!((deep[0].0 - middle).abs() < 3.0, "{deep:?} {middle}");
+    // Missing seconds are a gap.
+    let gaps = lines.windows(2).filter(|two| two[1].0 - two[0].0 > 1.5);
+    assert_eq!(gaps.count(), 1);
+    assert!(all_text(&seconds(&PerSecond::default())).contains("no second"));
 }
 
 #[test]

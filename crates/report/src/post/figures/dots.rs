@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::bars::cross;
-use super::keys::{GRID, INK, Key, colour, mark};
+use super::keys::{BAND, GRID, INK, Key, colour, mark};
 use super::rows::{Rows, TICKS};
 use super::sheet::{Anchor, EDGE, Label, Sheet, TEXT, WIDTH, base_line, line};
 use super::text::width;
@@ -123,7 +123,7 @@ impl<'a> Plot<'a> {
             @if let Some(share) = self.band {
                 @let (from, to) = (self.x(1.0 / (1.0 + share)), self.x(1.0 + share));
                 rect data-kind="band" x=(px(from)) y=(px(top)) width=(px(to - from))
-                    height=(px(bottom - top)) fill="#d9dce1" {}
+                    height=(px(bottom - top)) fill=(BAND) {}
             }
             @for (at, text) in self.ticks() {
                 (line((at, top), (at, bottom), GRID))

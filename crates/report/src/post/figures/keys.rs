@@ -8,6 +8,9 @@ pub(super) const INK: &str = "#1b2430";
 pub(super) const QUIET: &str = "#4b5563";
 pub(super) const GRID: &str = "#dfe3e9";
 pub(super) const PAPER: &str = "#ffffff";
+/// Behind dots that may be noise, and behind seconds in which writers were held back.
+pub(super) const BAND: &str = "#d9dce1";
+pub(super) const STALL: &str = "#e3d5c3";
 
 /// Colours that the colour-blind can tell apart, as on the page.
 const COLOURS: [&str; 8] = [
@@ -37,6 +40,8 @@ pub(super) enum Key {
     Median,
     /// A grey box.
     Band,
+    /// A brown box.
+    Stall,
 }
 
 impl Key {
@@ -58,8 +63,9 @@ impl Key {
                 (mark(series, (x + 11.0, y), false, ""))
             },
             Key::Median => line(INK, "3.5", ""),
-            Key::Band => html! {
-                rect x=(px(x)) y=(px(y - 5.0)) width="22" height="10" fill="#d9dce1" {}
+            Key::Band | Key::Stall => html! {
+                rect x=(px(x)) y=(px(y - 5.0)) width="22" height="10"
+                    fill=(if self == Key::Band { BAND } else { STALL }) {}
             },
         }
     }

@@ -15,6 +15,7 @@ mod panels;
 mod png;
 mod releases;
 mod rows;
+mod seconds;
 mod sheet;
 mod text;
 
@@ -24,6 +25,7 @@ pub use lines::{LineChart, lines};
 pub use panels::{PerOperation, panels};
 pub use png::{FigureError, png};
 pub use releases::{OverReleases, releases};
+pub use seconds::{PerSecond, Seconds, seconds};
 
 /// A group of tests, each with a ratio per series.
 #[derive(Clone, Debug, Default)]
