@@ -1,5 +1,5 @@
-//! `o.res.dop<N>`: a step's results as the scripts put them together. Written from the description
-//! of the format; no such file is at hand.
+//! `o.res.dop<N>`: a step's results as the scripts put them together. Written from what the scripts
+//! print; no published file of it is known.
 
 use std::collections::BTreeMap;
 
