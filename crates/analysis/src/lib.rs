@@ -15,6 +15,7 @@
 //! companions   what engines count exactly, side by side
 //! groups       what several tests report together
 //! questions    explain, compare, gate, history, bisection
+//! post         the text that an author would write about it
 //! ```
 //! Nothing here draws: `report` does, and it computes nothing. What is missing stays visible with
 //! its reason.
@@ -28,6 +29,7 @@ pub mod groups;
 mod imported;
 mod latencies;
 pub mod metrics;
+pub mod post;
 pub mod profiles;
 pub mod questions;
 mod runs;

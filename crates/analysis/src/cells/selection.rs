@@ -3,11 +3,21 @@
 use plimsoll_core::suggest;
 
 use crate::AnalysisError;
+use crate::cells::cell_info::CellInfo;
 
 /// What can be chosen: a cell's label and its build.
 pub struct Candidate {
     pub label: String,
     pub build: String,
+}
+
+/// The cells of a view.
+pub(crate) fn of_cells(cells: &[CellInfo]) -> Vec<Candidate> {
+    let candidate = |cell: &CellInfo| Candidate {
+        label: cell.label.clone(),
+        build: cell.build.clone(),
+    };
+    cells.iter().map(candidate).collect()
 }
 
 /// Indices of the cells a name stands for: an exact cell, else an exact build, else the builds

@@ -6,7 +6,7 @@ use plimsoll_store::CampaignRecord;
 use super::floor::Width;
 use super::request::{GateMetric, GateRequest, KnownSteps};
 use crate::cells::campaigns::base_label;
-use crate::cells::selection::{Candidate, find};
+use crate::cells::selection::{find, of_cells};
 use crate::stored::Stored;
 use crate::verdicts::{Finding, Findings, Role};
 use crate::view::View;
@@ -171,15 +171,7 @@ fn base_of(view: &View, cell: usize) -> usize {
 
 /// The one cell besides the base that a name stands for.
 fn one_cell(view: &View, name: &str) -> Result<usize, AnalysisError> {
-    let known: Vec<Candidate> = view
-        .cells
-        .iter()
-        .map(|cell| Candidate {
-            label: cell.label.clone(),
-            build: cell.build.clone(),
-        })
-        .collect();
-    let mut cells = find(name, &known)?;
+    let mut cells = find(name, &of_cells(&view.cells))?;
     cells.retain(|cell| *cell != 0 && !view.findings.control_cells.contains(cell));
     match cells[..] {
         [cell] => Ok(cell),

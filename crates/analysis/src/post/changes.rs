@@ -1,0 +1,366 @@
+//! What a group of tests did from one release to another, and the sentence that says so.
+
+use plimsoll_stats::median;
+
+use super::material::{Group, Subject};
+use super::text::{change as signed, count, gain, list, ratio};
+use super::thresholds::{Class, is_stable, is_stable_test, rounded_percent, to_five};
+use super::value::{Said, Sentence};
+
+/// Up to so many tests a common direction has a magnitude.
+const FEW_TESTS: usize = 5;
+/// Extremes that differ by at most this much, in percent, are a range.
+const NARROW: i64 = 5;
+
+/// A group from one release to another.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Change {
+    /// Places of releases.
+    pub from: usize,
+    pub to: usize,
+    pub kind: Kind,
+    /// Test, new / old, and what that is called.
+    pub members: Vec<(usize, f64, Class)>,
+    /// The median of the ratios.
+    pub median: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Stable,
+    /// All tests lose.
+    AllLose,
+    /// All tests gain.
+    AllGain,
+    Counted,
+}
+
+/// What all members of one direction are: big, small, or some of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    Big,
+    Small,
+    Mixed,
+}
+
+impl Size {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Big => "big ",
+            Self::Small => "small ",
+            Self::Mixed => "",
+        }
+    }
+}
+
+impl Change {
+    /// `None` if no test has both.
+    pub fn of(subject: &Subject, group: &Group, from: usize, to: usize) -> Option<Self> {
+        let members: Vec<(usize, f64, Class)> = group
+            .tests
+            .iter()
+            .filter_map(|test| {
+                let ratio = subject.tests[*test].ratio(from, to)?;
+                Some((*test, ratio, subject.band.class(ratio)))
+            })
+            .collect();
+        let ratios: Vec<f64> = members.iter().map(|(_, ratio, _)| *ratio).collect();
+        let kind = match () {
+            () if is_stable(&ratios) => Kind::Stable,
+            () if members.iter().all(|(.., class)| class.is_loss()) => Kind::AllLose,
+            () if members.iter().all(|(.., class)| class.is_gain()) => Kind::AllGain,
+            () => Kind::Counted,
+        };
+        Some(Self {
+            from,
+            to,
+            kind,
+            median: median(&ratios)?,
+            members,
+        })
+    }
+
+    /// Those of a direction: their ratios and their size.
+    fn side(&self, is_it: fn(Class) -> bool) -> (Vec<f64>, Size) {
+        let of: Vec<(f64, Class)> = self
+            .members
+            .iter()
+            .filter(|(.., class)| is_it(*class))
+            .map(|(_, ratio, class)| (*ratio, *class))
+            .collect();
+        let is_big = |class: Class| matches!(class, Class::BigLoss | Class::BigGain);
+        let size = match () {
+            () if of.iter().all(|(_, class)| is_big(*class)) => Size::Big,
+            () if of.iter().all(|(_, class)| !is_big(*class)) => Size::Small,
+            () => Size::Mixed,
+        };
+        (of.into_iter().map(|(ratio, _)| ratio).collect(), size)
+    }
+
+    pub fn losers(&self) -> Vec<f64> {
+        self.side(Class::is_loss).0
+    }
+
+    pub fn gainers(&self) -> Vec<f64> {
+        self.side(Class::is_gain).0
+    }
+
+    pub fn big_losers(&self) -> usize {
+        let is_big = |(.., class): &&(usize, f64, Class)| *class == Class::BigLoss;
+        self.members.iter().filter(is_big).count()
+    }
+
+    pub fn unchanged(&self) -> usize {
+        self.members.len() - self.losers().len() - self.gainers().len()
+    }
+
+    /// The cells it rests on.
+    pub fn said(&self, subject: &Subject) -> Vec<Said> {
+        let said = |(test, ratio, _): &(usize, f64, Class)| Said {
+            test: subject.tests[*test].name.clone(),
+            metric: "throughput",
+            from: subject.releases[self.from].name.clone(),
+            to: subject.releases[self.to].name.clone(),
+            ratio: *ratio,
+        };
+        self.members.iter().map(said).collect()
+    }
+
+    /// `from 5.7 to 8.0 there are big regressions for all 9 tests (median -20.8%)`.
+    pub fn sentence(&self, subject: &Subject) -> Sentence {
+        let span = subject.span(self.from, self.to);
+        let text = match self.kind {
+            Kind::Stable => {
+                let run = match self.is_run(subject) {
+                    true => {
+                        let (old, new) = (subject.name(self.from), subject.name(self.to));
+                        format!("from {old} through {new}")
+                    }
+                    false => span,
+                };
+                format!(
+                    "{run} throughput is stable (median {}){}",
+                    signed(self.median),
+                    self.exceptions(subject)
+                )
+            }
+            Kind::AllLose | Kind::AllGain => format!("{span} {}", self.common(subject.noun())),
+            Kind::Counted => format!("{span} there are {}", self.counts(subject.noun())),
+        };
+        Sentence {
+            text,
+            cells: self.said(subject),
+        }
+    }
+
+    /// Whether series are between both ends.
+    fn is_run(&self, subject: &Subject) -> bool {
+        subject.is_series && self.inner(subject).next().is_some()
+    }
+
+    fn inner<'a>(&'a self, subject: &'a Subject) -> impl Iterator<Item = usize> + 'a {
+        let speakers = subject.speakers.iter().copied();
+        speakers.filter(|place| subject.is_series && (self.from + 1..self.to).contains(place))
+    }
+
+    /// Tests outside the limits of a stable group, at its end or on the way.
+    fn exceptions(&self, subject: &Subject) -> String {
+        let mark = |test: usize| match subject.is_two_state(test) {
+            true => ", two states",
+            false => "",
+        };
+        let mut named = Vec::new();
+        for (test, at_end, _) in &self.members {
+            let name = &subject.tests[*test].name;
+            if !is_stable_test(*at_end) {
+                named.push(format!("{name} ({}{})", ratio(*at_end), mark(*test)));
+                continue;
+            }
+            let on_the_way = self.inner(subject).find_map(|place| {
+                let at = subject.tests[*test].ratio(self.from, place)?;
+                (!is_stable_test(at)).then_some((place, at))
+            });
+            if let Some((place, at)) = on_the_way {
+                let of = subject.name(place);
+                named.push(format!("{name} ({} in {of}{})", ratio(at), mark(*test)));
+            }
+        }
+        match named.is_empty() {
+            true => String::new(),
+            false => format!(", except {}", list(&named)),
+        }
+    }
+
+    /// All tests in one direction.
+    fn common(&self, noun: &str) -> String {
+        let is_loss = self.kind == Kind::AllLose;
+        let (ratios, size) = match is_loss {
+            true => self.side(Class::is_loss),
+            false => self.side(Class::is_gain),
+        };
+        let word = if is_loss {
+            "regressions"
+        } else {
+            "improvements"
+        };
+        let median = signed(self.median);
+        let all = match ratios.len() {
+            1 => format!("the only {noun}"),
+            2 => format!("both {noun}s"),
+            all => format!("all {all} {noun}s"),
+        };
+        if size == Size::Mixed && ratios.len() <= FEW_TESTS {
+            return format!(
+                "throughput {} (median {median})",
+                magnitude(&ratios, is_loss)
+            );
+        }
+        format!(
+            "there are {}{word} for {all} (median {median})",
+            size.word()
+        )
+    }
+
+    /// `big improvements for 5 tests, no changes for 2 tests and small regressions for 2 tests`.
+    fn counts(&self, noun: &str) -> String {
+        let (gainers, of_gains) = self.side(Class::is_gain);
+        let (losers, of_losses) = self.side(Class::is_loss);
+        let classes = [
+            (gainers.len(), of_gains.word(), "improvements"),
+            (self.unchanged(), "", "no changes"),
+            (losers.len(), of_losses.word(), "regressions"),
+        ];
+        let parts: Vec<String> = classes
+            .iter()
+            .filter(|(number, ..)| *number > 0)
+            .map(|(number, size, word)| format!("{size}{word} for {}", count(*number, noun)))
+            .collect();
+        list(&parts)
+    }
+
+    /// What the newest release is against the base: the common result, else counts.
+    pub fn overall(&self, subject: &Subject) -> Sentence {
+        let (base, newest) = (subject.name(self.from), subject.name(self.to));
+        let text = match self.common_result(subject.noun()) {
+            Some(common) => format!("for {newest} the common result is {common} vs {base}"),
+            None => format!("for {newest} vs {base}: {}", self.tally()),
+        };
+        Sentence {
+            text,
+            cells: self.said(subject),
+        }
+    }
+
+    /// `~20% less throughput (6 of 9 tests, median of those -20.4%)`, if more than half of the
+    /// tests have one direction.
+    pub fn common_result(&self, noun: &str) -> Option<String> {
+        let (losers, gainers) = (self.losers(), self.gainers());
+        let all = self.members.len();
+        let (of, is_loss) = match () {
+            () if 2 * losers.len() > all => (losers, true),
+            () if 2 * gainers.len() > all => (gainers, false),
+            () => return None,
+        };
+        let middle = median(&of)?;
+        let much = match is_loss {
+            true => format!("~{}% less", rounded_percent(100.0 * (1.0 - middle))),
+            false if middle < 1.3 => {
+                format!("~{}% more", rounded_percent(100.0 * (middle - 1.0)))
+            }
+            false => format!("~{} the", gain(middle)),
+        };
+        Some(format!(
+            "{much} throughput ({} of {}, median of those {})",
+            of.len(),
+            count(all, noun),
+            signed(middle)
+        ))
+    }
+
+    /// `5 are slower, 3 are similar, 2 are faster`.
+    pub fn tally(&self) -> String {
+        let classes = [
+            (self.losers().len(), "slower"),
+            (self.unchanged(), "similar"),
+            (self.gainers().len(), "faster"),
+        ];
+        let parts: Vec<String> = classes
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, word)| match number {
+                1 => format!("1 is {word}"),
+                _ => format!("{number} are {word}"),
+            })
+            .collect();
+        parts.join(", ")
+    }
+}
+
+/// `drops by 10% to 15%`, `drops by about 15%`; gains from 1.3 on as factors.
+fn magnitude(ratios: &[f64], is_loss: bool) -> String {
+    let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = ratios.iter().copied().fold(0.0, f64::max);
+    let verb = if is_loss { "drops" } else { "grows" };
+    if !is_loss && most >= 1.3 {
+        return format!("grows to between {least:.1}X and {most:.1}X");
+    }
+    let percent = |ratio: f64| to_five(100.0 * (ratio - 1.0).abs());
+    let (mut low, mut high) = (percent(least), percent(most));
+    if low > high {
+        (low, high) = (high, low);
+    }
+    let middle = median(ratios).map_or(0, percent);
+    match high - low {
+        0 => format!("{verb} by about {low}%"),
+        apart if apart <= NARROW => format!("{verb} by {low}% to {high}%"),
+        _ => format!("{verb} by about {middle}%"),
+    }
+}
+
+/// Every pair of neighbouring series, or of a config and the base. Neighbouring stable pairs are
+/// one while the whole run is stable.
+pub(crate) fn runs(subject: &Subject, group: &Group) -> Vec<Change> {
+    let mut all: Vec<Change> = Vec::new();
+    for [from, to] in subject.pairs() {
+        let Some(next) = Change::of(subject, group, from, to) else {
+            continue;
+        };
+        let merged = all
+            .last()
+            .filter(|last| [last.kind, next.kind] == [Kind::Stable; 2] && last.to == next.from)
+            .and_then(|last| Change::of(subject, group, last.from, next.to))
+            .filter(|merged| merged.kind == Kind::Stable);
+        match merged {
+            Some(merged) => *all.last_mut().expect("it was merged with") = merged,
+            None => all.push(next),
+        }
+    }
+    all
+}
+
+/// The newest release that speaks against the base; `None` if they are one, and of configs.
+pub(crate) fn overall(subject: &Subject, group: &Group) -> Option<Change> {
+    let newest = subject.newest();
+    let is_other = subject.is_series && newest != subject.base;
+    is_other
+        .then(|| Change::of(subject, group, subject.base, newest))
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn magnitudes_of_few_tests() {
+        for (ratios, is_loss, words) in [
+            (&[0.856, 0.866, 0.902][..], true, "drops by 10% to 15%"),
+            (&[0.812, 0.867, 0.898], true, "drops by about 15%"),
+            (&[0.85, 0.86], true, "drops by about 15%"),
+            (&[1.08, 1.13], false, "grows by 10% to 15%"),
+            (&[1.08, 1.42], false, "grows to between 1.1X and 1.4X"),
+        ] {
+            assert_eq!(magnitude(ratios, is_loss), words);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A post: the text that the author of a benchmark would write, as a value.
+//!
+//! ```text
+//! View -> releases   cells -> products, versions, series and who speaks for them
+//!      -> material   tests in groups, with the rates that may be claimed
+//!      -> noise      twins, tests with two states, where a change arrived
+//!      -> changes    a group from series to series: stable, all, counted
+//!      -> costs      the telling test, and what its costs explain
+//!      -> Post       sections of sentences with their cells, tables, figures
+//! ```
+//! Single runs have words whose thresholds are in `thresholds`, a campaign with verdicts those of
+//! its verdicts (`judged`), and never in both. The rules are in `docs/methods/posts.md`.
+
+mod about;
+mod changes;
+pub mod check;
+mod costs;
+mod engines;
+mod figures;
+mod insert_benchmark;
+mod judged;
+mod limits;
+mod material;
+mod noise;
+mod ramps;
+mod releases;
+mod rocksdb;
+mod single;
+mod summary;
+mod tables;
+mod text;
+mod thresholds;
+mod value;
+
+pub use value::{
+    Bullet, Chart, Figure, Form, Line, List, OverSeconds, Part, Post, Said, Section, Sentence,
+    Standing, Table, TableCell, TableGroup, TableRow,
+};
+
+use crate::AnalysisError;
+use crate::cells::selection::{find, of_cells};
+use crate::view::View;
+
+/// What somebody asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PostOptions {
+    /// What ratios divide by: the first in all sentences, the others in tables and figures of their
+    /// own. Each is an exact cell, else an exact build, else the text of builds before the first
+    /// `_`. [default: the oldest version, then the newest patch of the series from which on most is
+    /// stable]
+    pub bases: Vec<String>,
+    /// Groups with the test that explains them, in place of the one that the rule finds.
+    pub telling: Vec<(String, String)>,
+}
+
+/// Writes the post of a view.
+///
+/// # Errors
+/// A base that names no cell or several, a group or test that the view does not have.
+pub fn post(view: &View, options: &PostOptions) -> Result<Post, AnalysisError> {
+    let bases = bases(view, &options.bases)?;
+    let subjects = material::subjects(view, &bases);
+    check_telling(&subjects, &options.telling)?;
+    let has_verdicts = !view.findings.is_empty() && !view.findings.is_screen();
+    Ok(match has_verdicts {
+        true => judged::post(view, &subjects),
+        false => single::post(view, &subjects, &bases, &options.telling),
+    })
+}
+
+/// The cells of the bases that were asked for.
+fn bases(view: &View, names: &[String]) -> Result<Vec<usize>, AnalysisError> {
+    let candidates = of_cells(&view.cells);
+    let one = |name: &String| match find(name, &candidates)?[..] {
+        [one] => Ok(one),
+        ref several => Err(AnalysisError::AmbiguousBase {
+            name: name.clone(),
+            cells: several
+                .iter()
+                .map(|cell| candidates[*cell].label.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
+        }),
+    };
+    names.iter().map(one).collect()
+}
+
+fn check_telling(
+    subjects: &[material::Subject],
+    telling: &[(String, String)],
+) -> Result<(), AnalysisError> {
+    for (title, test) in telling {
+        let groups = || {
+            subjects
+                .iter()
+                .flat_map(|subject| subject.groups.iter().map(move |group| (subject, group)))
+        };
+        let titles = groups().map(|(_, group)| group.title.as_str());
+        if !groups().any(|(_, group)| group.title == *title) {
+            return Err(AnalysisError::unknown_step(title, titles));
+        }
+        let tests = groups()
+            .filter(|(_, group)| group.title == *title)
+            .flat_map(|(subject, group)| group.tests.iter().map(|at| &subject.tests[*at].name));
+        let tests: Vec<&str> = tests.map(String::as_str).collect();
+        if !tests.contains(&test.as_str()) {
+            return Err(AnalysisError::unknown_step(test, tests.into_iter()));
+        }
+    }
+    Ok(())
+}

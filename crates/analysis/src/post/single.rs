@@ -1,0 +1,358 @@
+//! The post of single runs: words by thresholds, from one release to the next.
+
+use super::changes::{self, Change, Kind as ChangeKind};
+use super::costs::{self, Telling};
+use super::material::{Group, Kind, Subject};
+use super::text::{capital, list};
+use super::value::{Part, Post, Section, Sentence, Table};
+use super::{
+    about, engines, figures, insert_benchmark, limits, noise, ramps, rocksdb, summary, tables,
+};
+use crate::view::View;
+
+/// What a disturbance of the machine does to single runs.
+const DISTURBED: &str = "the machine was disturbed, so these are shown and in no sentence";
+
+/// What is common to all sections of a post.
+struct Writer<'a> {
+    view: &'a View,
+    subjects: &'a [Subject],
+    /// Cells that somebody asked for; the first is the base of the subjects already.
+    bases: &'a [usize],
+    telling: &'a [(String, String)],
+    tables: Vec<Table>,
+}
+
+pub(super) fn post(
+    view: &View,
+    subjects: &[Subject],
+    bases: &[usize],
+    telling: &[(String, String)],
+) -> Post {
+    let mut writer = Writer {
+        view,
+        subjects,
+        bases,
+        telling,
+        tables: Vec::new(),
+    };
+    let mut sections = vec![
+        about::builds(view, subjects),
+        about::benchmark(view, subjects),
+        preamble(view, subjects),
+    ];
+    for subject in subjects {
+        sections.extend(writer.subject(subject));
+    }
+    sections.extend(engines::section(subjects));
+    sections.extend(ramps::sections(view));
+    sections.push(limits_section(view, subjects));
+    sections.push(about::repeat(view));
+    Post {
+        title: title(view, subjects),
+        lead: lead(view, subjects),
+        tldr: summary::tldr(view, subjects, limits::limit(subjects)),
+        sections,
+        tables: writer.tables,
+    }
+}
+
+/// `sysbench: MySQL 5.6.51 to 9.5.0`.
+pub(super) fn title(view: &View, subjects: &[Subject]) -> String {
+    let workload = view.title.split(": ").next().unwrap_or(&view.title);
+    let versions: Vec<String> = subjects.iter().map(range).collect();
+    match versions.is_empty() {
+        true => workload.to_owned(),
+        false => format!("{workload}: {}", list(&versions)),
+    }
+}
+
+fn range(subject: &Subject) -> String {
+    if !subject.is_series {
+        let names: Vec<String> = subject.releases.iter().map(|of| of.name.clone()).collect();
+        return list(&names);
+    }
+    let names = [subject.releases.first(), subject.releases.last()];
+    let [first, last] = names.map(|of| of.map(|of| of.name.as_str()).unwrap_or_default());
+    match first == last {
+        true => format!("{} {first}", subject.title()),
+        false => format!("{} {first} to {last}", subject.title()),
+    }
+}
+
+fn lead(view: &View, subjects: &[Subject]) -> Sentence {
+    let workload = view.title.split(": ").next().unwrap_or(&view.title);
+    let releases: usize = subjects.iter().map(|subject| subject.releases.len()).sum();
+    Sentence::plain(match releases {
+        0 => format!("This has no results: {workload} has no step that came to a number."),
+        1 => format!(
+            "This has results for {workload} with one version. Without another one nothing is \
+             compared."
+        ),
+        _ => format!(
+            "This has results for {workload} with {releases} versions, to find out what got slower \
+             or faster from one to the next."
+        ),
+    })
+}
+
+/// How to read the results.
+fn preamble(view: &View, subjects: &[Subject]) -> Section {
+    let mut sentences = Vec::new();
+    let has_pairs = subjects.iter().any(|subject| subject.releases.len() > 1);
+    if has_pairs {
+        sentences.push(
+            "relative throughput is (throughput for some version) / (throughput for the base): \
+             above 1 the version is faster, below 1 there might be a regression, 1.2 is 20% faster"
+                .to_owned(),
+        );
+        sentences.push(
+            "words: a regression loses 4% or more, an improvement gains 6% or more, both are big \
+             from 12% on, anything in between counts as no change; all of it in one run per \
+             version, so it is not a verdict"
+                .to_owned(),
+        );
+    }
+    for subject in subjects {
+        let speakers: Vec<String> = subject
+            .speakers
+            .iter()
+            .filter(|place| subject.name(**place) != subject.releases[**place].name)
+            .map(|place| {
+                format!(
+                    "{} is {}",
+                    subject.name(*place),
+                    subject.releases[*place].name
+                )
+            })
+            .collect();
+        let prefix = match subjects.len() {
+            1 => String::new(),
+            _ => format!("{}: ", subject.title()),
+        };
+        if !speakers.is_empty() {
+            sentences.push(format!(
+                "{prefix}a series speaks through its newest patch: {}",
+                list(&speakers)
+            ));
+        }
+    }
+    let has_costs =
+        |subject: &Subject| subject.kind == Kind::Statements && costs::has_costs(view, subject);
+    if has_pairs && subjects.iter().any(has_costs) {
+        sentences.push(
+            "costs per operation explain why something is faster or slower: CPU (cpu/o), context \
+             switches (cs/o, often a proxy for mutex contention), storage reads and KB written"
+                .to_owned(),
+        );
+    }
+    Section {
+        title: "Results".to_owned(),
+        parts: vec![Part::bullets(
+            "",
+            sentences.into_iter().map(Sentence::plain).collect(),
+        )],
+    }
+}
+
+impl Writer<'_> {
+    fn subject(&mut self, subject: &Subject) -> Vec<Section> {
+        let prefix = match self.subjects.len() {
+            1 => String::new(),
+            _ => format!("{}, ", subject.title()),
+        };
+        let bases = self.bases_of(subject);
+        let absolute = self.add(tables::absolute(self.view, subject));
+        let relative: Vec<usize> = match subject.releases.len() {
+            1 => Vec::new(),
+            _ => {
+                let of = |base: &usize| tables::relative(subject, *base);
+                let tables: Vec<Table> = bases.iter().map(of).collect();
+                tables.into_iter().map(|table| self.add(table)).collect()
+            }
+        };
+        let mut sections = Vec::new();
+        if let Some(list) = summary::overview(subject) {
+            sections.push(Section {
+                title: format!("Results: {prefix}all groups"),
+                parts: vec![Part::List(list)],
+            });
+        }
+        for (place, group) in subject.groups.iter().enumerate() {
+            let mut parts = self.group(subject, group, &bases);
+            let shown = relative.iter().map(|table| Part::Table {
+                table: *table,
+                group: Some(place),
+            });
+            parts.extend(shown);
+            sections.push(Section {
+                title: format!("Results: {prefix}{}", group.title),
+                parts,
+            });
+        }
+        sections.push(Section {
+            title: capital(&format!("{prefix}absolute throughput")),
+            parts: vec![Part::Table {
+                table: absolute,
+                group: None,
+            }],
+        });
+        sections
+    }
+
+    fn add(&mut self, table: Table) -> usize {
+        self.tables.push(table);
+        self.tables.len() - 1
+    }
+
+    /// The subject's base, then those that were asked for, else the second one that the data
+    /// suggests.
+    fn bases_of(&self, subject: &Subject) -> Vec<usize> {
+        let at = |cell: &usize| subject.releases.iter().position(|of| of.cell == *cell);
+        let mut bases = vec![subject.base];
+        match self.bases.len() {
+            0 => bases.extend(summary::second_base(subject)),
+            _ => bases.extend(self.bases.iter().filter_map(at)),
+        }
+        let mut known = Vec::new();
+        bases.retain(|base| {
+            let is_new = !known.contains(base);
+            known.push(*base);
+            is_new
+        });
+        bases
+    }
+
+    fn group(&mut self, subject: &Subject, group: &Group, bases: &[usize]) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let sentences = summary_of(self.view, subject, group);
+        let first = sentences.first().map(|sentence| sentence.text.clone());
+        let alt = capital(&first.unwrap_or_else(|| group.title.clone()));
+        if !sentences.is_empty() {
+            parts.push(Part::bullets("Summary", sentences));
+        }
+        if subject.kind == Kind::InsertBenchmark {
+            let steps = insert_benchmark::steps(self.view, subject, group);
+            parts.extend((!steps.is_empty()).then(|| Part::bullets("By step", steps)));
+        }
+        let has_costs = subject.releases.len() > 1 && costs::has_costs(self.view, subject);
+        if has_costs && subject.kind == Kind::Statements {
+            parts.extend(self.costs(subject, group));
+        }
+        if subject.kind == Kind::InsertBenchmark && group.title.starts_with("write") {
+            let tests = group.tests.iter();
+            let seconds = tests.filter_map(|test| figures::of_seconds(self.view, subject, *test));
+            parts.extend(seconds.map(Part::Figure));
+        }
+        for base in bases {
+            let to_newest = || {
+                let change = Change::of(subject, group, *base, subject.newest())?;
+                Some(capital(&change.sentence(subject).text))
+            };
+            let alt = match *base == subject.base {
+                true => alt.clone(),
+                false => to_newest().unwrap_or_else(|| alt.clone()),
+            };
+            let figures = figures::of_group(subject, group, *base, &alt);
+            parts.extend(figures.into_iter().map(Part::Figure));
+        }
+        parts
+    }
+
+    /// What the telling test costs, with its table and figure.
+    fn costs(&mut self, subject: &Subject, group: &Group) -> Vec<Part> {
+        let asked = self.telling.iter().find(|(title, _)| *title == group.title);
+        let asked = asked.map(|(_, test)| test.as_str());
+        let Some(Telling { test, why }) = costs::telling(self.view, subject, group, asked) else {
+            return Vec::new();
+        };
+        let mut sentences = costs::sentences(self.view, subject, test);
+        sentences.extend(hedges(self.view, subject, group, test));
+        if sentences.is_empty() {
+            return Vec::new();
+        }
+        let name = &subject.tests[test].name;
+        let mut parts = vec![Part::bullets(
+            &format!("Using the costs of the {name} test, chosen because {why}"),
+            sentences,
+        )];
+        if let Some(table) = tables::costs(self.view, subject, test) {
+            let table = self.add(table);
+            parts.push(Part::Table { table, group: None });
+        }
+        parts.extend(figures::of_costs(self.view, subject, test).map(Part::Figure));
+        parts
+    }
+}
+
+/// The summary bullets of a group: from series to series, then newest against base.
+fn summary_of(view: &View, subject: &Subject, group: &Group) -> Vec<Sentence> {
+    if !group.is_claimed {
+        return vec![Sentence::plain(
+            "shown and not claimed: the shape of the LSM tree decides these more than the version",
+        )];
+    }
+    let runs = changes::runs(subject, group);
+    let mut sentences: Vec<Sentence> = runs.iter().map(|run| run.sentence(subject)).collect();
+    if subject.kind == Kind::Rocksdb {
+        sentences.extend(rocksdb::at_most(subject, group));
+    }
+    let dips = noise::dips(subject, &group.tests);
+    sentences.extend(dips.iter().map(|dip| rocksdb::dip(subject, dip)));
+    // One stable run from the base to the newest has said it.
+    let is_said = |change: &Change| {
+        let [only] = &runs[..] else { return false };
+        only.kind == ChangeKind::Stable && (only.from, only.to) == (change.from, change.to)
+    };
+    let overall = changes::overall(subject, group).filter(|change| !is_said(change));
+    sentences.extend(overall.map(|change| change.overall(subject)));
+    if subject.kind == Kind::InsertBenchmark {
+        sentences.extend(insert_benchmark::tuples(subject, group));
+        let has_rates = group.title.starts_with("read");
+        sentences.extend(limits::sla(view, subject).filter(|_| has_rates));
+    }
+    sentences.extend(costs::cause(view, subject, group));
+    sentences
+}
+
+/// What costs allow to say of each change of the telling test's own throughput.
+fn hedges(view: &View, subject: &Subject, group: &Group, test: usize) -> Vec<Sentence> {
+    let of_pair = |[from, to]: [usize; 2]| {
+        let change = Change::of(subject, group, from, to)?;
+        let ratio = subject.tests[test].ratio(from, to)?;
+        let why = costs::hedged(view, subject, test, &change)?;
+        let name = &subject.tests[test].name;
+        Some(Sentence {
+            text: format!(
+                "{name} {} is at {}: {why}",
+                subject.span(from, to),
+                super::text::ratio(ratio)
+            ),
+            cells: change
+                .said(subject)
+                .into_iter()
+                .filter(|of| of.test == *name)
+                .collect(),
+        })
+    };
+    subject.pairs().into_iter().filter_map(of_pair).collect()
+}
+
+/// `What this does not show`.
+fn limits_section(view: &View, subjects: &[Subject]) -> Section {
+    let mut sentences: Vec<Sentence> = subjects.iter().flat_map(limits::noise).collect();
+    for subject in subjects {
+        sentences.extend(limits::marks(view, subject, DISTURBED));
+    }
+    sentences.push(Sentence::plain(
+        "context matters: other hardware, concurrency, data sizes and workloads may differ, and \
+         were not tested here",
+    ));
+    sentences.push(Sentence::plain(
+        "one run per version: a word here is about that run; plimsoll confirm gives verdicts",
+    ));
+    Section {
+        title: "What this does not show".to_owned(),
+        parts: vec![Part::bullets("", sentences)],
+    }
+}
