@@ -28,4 +28,5 @@ pub use html::to_html;
 pub use json::{confirm_json, show_json, to_json};
 pub use junit::to_junit;
 pub use markdown::to_markdown;
+pub use post::{PostFile, checked_to_json, checked_to_text, to_post_files, to_post_markdown};
 pub use terminal::to_terminal;
