@@ -76,6 +76,9 @@ pub enum Verb {
     Show(Show),
     /// Write a report
     Report(Report),
+    /// Write the post about a campaign that its author would publish: text, tables and figures; or
+    /// check the numbers of a text
+    Post(Post),
     /// Compare two builds, cells, campaigns or folders of results
     Compare(Compare),
     /// Explain why a step differs: rank per-operation metrics by how far they moved, and say what
@@ -258,6 +261,62 @@ pub struct Report {
     /// File to write [default: report/index.html in the campaign for html, else standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll post                                    # of the newest campaign
+  plimsoll post dec25 --base my5651 --base my8044  # a second set of tables and figures
+  plimsoll post dec25 --telling 'writes=update-index'
+  plimsoll post dec25 --check draft.md             # which numbers of a text are in the data")]
+pub struct Post {
+    /// Id, start of an id, or path [default: the newest]
+    pub campaign: Option<String>,
+    /// What ratios divide by. May be given several times: text, tables and figures use the first,
+    /// each other one has tables and figures of its own
+    /// [default: the oldest version, then the one from which on most is stable]
+    #[arg(long, value_name = "CELL")]
+    pub base: Vec<String>,
+    /// Write about these builds or cells only
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub builds: Vec<String>,
+    /// Explain a group by the costs of this test, not by the one that the rule finds
+    #[arg(long, value_name = "GROUP=TEST", value_parser = telling)]
+    pub telling: Vec<(String, String)>,
+    /// Write all files, or print the text alone
+    #[arg(long, value_enum, default_value_t = PostFormat::Files)]
+    pub format: PostFormat,
+    /// Folder to write [default: post in the campaign]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write nothing: look for each number of this text in the campaign; exit code 3 if one is not
+    /// there
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "format"])]
+    pub check: Option<PathBuf>,
+    /// With --check: print one JSON value
+    #[arg(long, requires = "check")]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PostFormat {
+    /// Markdown, a page, and tables as Markdown, TSV and CSV
+    Files,
+    /// Markdown on standard output
+    Md,
+}
+
+/// `writes=insert`
+fn telling(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((group, test)) if !group.is_empty() && !test.is_empty() => {
+            Ok((group.to_owned(), test.to_owned()))
+        }
+        _ => Err(format!(
+            "\"{text}\" is not a group and its test, such as 'writes=insert'"
+        )),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -27,8 +27,8 @@ use arguments::{Arguments, Verb};
 use failure::Failure;
 use verbs::survey::is_plan;
 use verbs::{
-    assets, bisect, build, campaign, confirm, doctor, exchange, gate, init, machine, plan, results,
-    verdicts, workload,
+    assets, bisect, build, campaign, confirm, doctor, exchange, gate, init, machine, plan, post,
+    results, verdicts, workload,
 };
 
 fn main() -> ExitCode {
@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         }
         Verb::Show(show) => results::show(places, &show),
         Verb::Report(report) => results::report(places, &report),
+        Verb::Post(post) => post::post(places, &post),
         Verb::Compare(compare) => exchange::compare(places, &compare),
         Verb::Explain(explain) => verdicts::explain(places, &explain),
         Verb::History(history) => verdicts::history(places, &history),

@@ -11,6 +11,7 @@ pub mod gate;
 pub mod init;
 pub mod machine;
 pub mod plan;
+pub mod post;
 pub mod results;
 mod running;
 pub mod survey;

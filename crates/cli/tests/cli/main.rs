@@ -18,6 +18,7 @@ mod import;
 mod import_tables;
 mod live;
 mod perf;
+mod post;
 mod power_cut;
 mod resume;
 mod rocksdb;

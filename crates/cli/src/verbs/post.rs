@@ -1,0 +1,79 @@
+//! `post`.
+
+use std::fs;
+use std::path::Path;
+
+use plimsoll_analysis::post::check::{Standing, check};
+use plimsoll_analysis::post::{PostOptions, post as write_post};
+use plimsoll_analysis::{Options, Stored, analyse_among, changed_files};
+use plimsoll_report::{checked_to_json, checked_to_text, to_post_files, to_post_markdown};
+
+use crate::arguments::{Places, Post, PostFormat};
+use crate::failure::{Failure, INCOMPLETE, VerbResult};
+use crate::output::print;
+
+/// The folder of a campaign's post, where nobody names another.
+const FOLDER: &str = "post";
+
+pub fn post(places: &Places, arguments: &Post) -> VerbResult {
+    let store = places.store();
+    let campaign = store.find(arguments.campaign.as_deref())?;
+    let record = campaign.load()?;
+    for change in changed_files(&record)? {
+        tell!("warning: {change}");
+    }
+    let options = Options {
+        base: arguments.base.first().cloned(),
+        builds: arguments.builds.clone(),
+    };
+    let view = analyse_among(&[record], &options, &Stored::newest(&store))?;
+    let options = PostOptions {
+        bases: arguments.base.clone(),
+        telling: arguments.telling.clone(),
+    };
+    if let Some(text) = &arguments.check {
+        let checked = check(&view, &options, &read(text)?)?;
+        match arguments.json {
+            true => print(&format!("{:#}\n", checked_to_json(&checked)))?,
+            false => print(&checked_to_text(&checked))?,
+        }
+        let is_whole = checked.iter().all(|of| of.standing != Standing::NotFound);
+        return Ok(if is_whole { 0 } else { INCOMPLETE });
+    }
+    let post = write_post(&view, &options)?;
+    if arguments.format == PostFormat::Md {
+        print(&to_post_markdown(&post))?;
+        return Ok(0);
+    }
+    let out = arguments.out.clone();
+    let out = out.unwrap_or_else(|| campaign.path.join(FOLDER));
+    let files =
+        to_post_files(&post).map_err(|error| Failure::usage(format!("failed to {error}")))?;
+    for file in files {
+        write(&out.join(&file.path), &file.bytes)?;
+    }
+    anstream::println!("post: {}", out.join("post.md").display());
+    Ok(0)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let bytes = fs::read(path).map_err(|error| {
+        Failure::usage(format!(
+            "failed to read {}: {error}; name the text with --check FILE",
+            path.display()
+        ))
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+    folder
+        .and_then(|()| fs::write(path, bytes))
+        .map_err(|error| {
+            Failure::usage(format!(
+                "failed to write {}: {error}; choose another folder with --out",
+                path.display()
+            ))
+        })
+}
