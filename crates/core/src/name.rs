@@ -118,6 +118,10 @@ impl From<BuildName> for String {
     }
 }
 
+/// The source of builds that are compiled here, with the recipe's usual flags; with a set of flags
+/// it is followed by `-` and the set's name.
+pub const MADE_FROM_SOURCE: &str = "source";
+
 /// Checks a config or shape label: letters, digits, `_` and `-`. No dot, so that `build.config` can
 /// be taken apart.
 pub fn check_label(text: &str, what: &'static str) -> Result<(), NameError> {

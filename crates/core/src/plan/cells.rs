@@ -9,7 +9,7 @@ use super::server::external_server;
 use super::sizes::{Own, Shapes};
 use super::{Cell, InsertBenchmark, PlanError, Workload};
 use crate::engines::Partitioning;
-use crate::name::{BuildName, check_label, natural_cmp};
+use crate::name::{BuildName, MADE_FROM_SOURCE, check_label, natural_cmp};
 use crate::source::Source;
 /// Build, config and shape of a cell, as the plan names them.
 type NamedCell<'p> = (BuildName, &'p str, &'p (String, Workload));
@@ -66,20 +66,50 @@ impl Source<'_> {
         }
         let mut cells = Vec::new();
         for build in &document.builds {
-            let name: BuildName = build
-                .get_ref()
-                .parse()
-                .map_err(|error| self.error(Some(build.span()), format!("{error}")))?;
-            for config in &document.configs {
-                check_label(config.get_ref(), "config name")
-                    .map_err(|error| self.error(Some(config.span()), error.to_string()))?;
-                let of_shapes = shapes.iter();
-                cells.extend(
-                    of_shapes.map(|shape| (name.clone(), config.get_ref().as_str(), shape)),
-                );
+            for name in self.with_flags(build, &document.flags)? {
+                for config in &document.configs {
+                    check_label(config.get_ref(), "config name")
+                        .map_err(|error| self.error(Some(config.span()), error.to_string()))?;
+                    let of_shapes = shapes.iter();
+                    cells.extend(
+                        of_shapes.map(|shape| (name.clone(), config.get_ref().as_str(), shape)),
+                    );
+                }
             }
         }
         Ok(cells)
+    }
+
+    /// A build of `builds`; one that is made from source once with each set of `flags`.
+    fn with_flags(
+        &self,
+        build: &Spanned<String>,
+        flags: &[Spanned<String>],
+    ) -> Result<Vec<BuildName>, PlanError> {
+        let name: BuildName = build
+            .get_ref()
+            .parse()
+            .map_err(|error| self.error(Some(build.span()), format!("{error}")))?;
+        if flags.is_empty() {
+            return Ok(vec![name]);
+        }
+        if name.source.as_deref() != Some(MADE_FROM_SOURCE) {
+            let message = format!(
+                "\"flags\" are for builds that are compiled here, and {name} is none: write it as \
+                {}@VERSION+{MADE_FROM_SOURCE}, or leave out \"flags\"",
+                name.engine
+            );
+            return Err(self.error(Some(build.span()), message));
+        }
+        let named = |set: &Spanned<String>| {
+            check_label(set.get_ref(), "flag set")
+                .map_err(|error| self.error(Some(set.span()), error.to_string()))?;
+            Ok(BuildName {
+                source: Some(format!("{MADE_FROM_SOURCE}-{}", set.get_ref())),
+                ..name.clone()
+            })
+        };
+        flags.iter().map(named).collect()
     }
 
     fn listed_cells<'p>(
@@ -87,10 +117,11 @@ impl Source<'_> {
         document: &'p Document,
         shapes: &'p Shapes,
     ) -> Result<Vec<NamedCell<'p>>, PlanError> {
-        if let Some(extra) = document.builds.first().or(document.configs.first()) {
+        let crossed = [&document.builds, &document.flags, &document.configs];
+        if let Some(extra) = crossed.into_iter().flatten().next() {
             return Err(self.error(
                 Some(extra.span()),
-                "give either \"cells\" or \"builds\" and \"configs\", not both",
+                "give either \"cells\" or \"builds\", \"flags\" and \"configs\", not both",
             ));
         }
         let cells = document.cells.iter();

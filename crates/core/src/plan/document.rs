@@ -24,6 +24,8 @@ pub(super) struct Document {
     #[serde(default)]
     pub builds: Vec<Spanned<String>>,
     #[serde(default)]
+    pub flags: Vec<Spanned<String>>,
+    #[serde(default)]
     pub configs: Vec<Spanned<String>>,
     #[serde(default)]
     pub cells: Vec<Spanned<String>>,

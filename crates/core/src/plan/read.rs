@@ -260,6 +260,43 @@ base = "sqlite.wal_full"
     }
 
     #[test]
+    fn flags_are_an_axis_of_builds_from_source() {
+        let text = QUICK
+            .replace(
+                "[\"sqlite\"]",
+                "[\"postgres@17+source\", \"postgres@18+source\"]",
+            )
+            .replace(
+                "[\"wal_full\", \"wal_off\"]",
+                "[\"a\"]\nflags = [\"o2nofp\", \"o3\"]",
+            )
+            .replace("base = \"sqlite.wal_full\"\n", "");
+        let plan = Plan::parse("t.toml", &text).unwrap();
+        let labels: Vec<&str> = plan.cells.iter().map(|cell| cell.label.as_str()).collect();
+        assert_eq!(
+            labels,
+            [
+                "postgres@17+source-o2nofp.a",
+                "postgres@17+source-o3.a",
+                "postgres@18+source-o2nofp.a",
+                "postgres@18+source-o3.a",
+            ]
+        );
+        for (old, new, wanted) in [
+            (
+                "18+source",
+                "18",
+                "postgres@18 is none: write it as postgres@VERSION+source",
+            ),
+            ("18+source", "18+source-o2", "postgres@18+source-o2 is none"),
+            ("\"o3\"", "\"o.3\"", "\"o.3\" is not a flag set"),
+        ] {
+            let error = error(&text.replace(old, new));
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+
+    #[test]
     fn older_presets() {
         let plan = Plan::parse(
             "t.toml",
