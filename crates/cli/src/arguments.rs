@@ -675,6 +675,8 @@ pub enum Format {
 pub enum BuildVerb {
     /// Fetch builds, or register one of your own
     Add(AddBuild),
+    /// Compile a build from source, here, with one compiler and the flags you choose
+    Make(MakeBuild),
     /// List the builds that recipes offer and those in the cache, one per line, name first
     List {
         /// Print one JSON value
@@ -732,6 +734,38 @@ pub struct AddBuild {
     /// Name of the build in plans, after the engine: ENGINE+LABEL
     #[arg(long, value_name = "L", requires = "basedir")]
     pub label: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # The source of a package; plans call it postgres@17+source-o3
+  plimsoll build make postgres@17 --flags o3
+  # A source of your own; plans call it postgres+patched
+  plimsoll build make postgres --source ~/postgres --label patched
+  # A commit; plans call it postgres+REL_17_2-o2
+  plimsoll build make postgres --source ~/postgres@REL_17_2 --flags o2
+
+Ctrl-C stops it; the same command goes on where it ended. A build that is in the cache and would
+come out the same is not made again.")]
+pub struct MakeBuild {
+    /// ENGINE[@VERSION]
+    pub name: BuildName,
+    /// Flag set: o2, o3, o2nofp, o3nofp, rel, rel_o2nofp, withdbg, native_lto, profile or one of
+    /// your own [default: the recipe's, o2nofp]
+    #[arg(long, value_name = "SET")]
+    pub flags: Option<String>,
+    /// Your own source: a folder, a tarball, or a git checkout and a revision
+    /// [default: the package's]
+    #[arg(long, value_name = "DIR[@REV]")]
+    pub source: Option<String>,
+    /// Name of your own source's build in plans, after the engine: ENGINE+LABEL
+    /// [default: the folder or revision, and the flag set]
+    #[arg(long, value_name = "L", requires = "source")]
+    pub label: Option<String>,
+    /// How many commands run at the same time [default: one for each CPU]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<std::num::NonZero<usize>>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -68,7 +68,9 @@ impl fmt::Display for Failure {
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         match error {
-            BuildError::Cancelled { .. } => Self::interrupted(error.to_string()),
+            BuildError::Cancelled { .. } | BuildError::Stopped { .. } => {
+                Self::interrupted(error.to_string())
+            }
             error => LabError::from(error).into(),
         }
     }

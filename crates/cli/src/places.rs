@@ -15,7 +15,9 @@ impl Places {
     }
 
     pub fn builds(&self) -> Result<BuildCache, Failure> {
-        Ok(BuildCache::new(self.cache_dir()?))
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
+        Ok(BuildCache::new(self.cache_dir()?).under_guard(program))
     }
 
     pub fn cache_dir(&self) -> Result<PathBuf, Failure> {

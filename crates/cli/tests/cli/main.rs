@@ -3,6 +3,7 @@
 mod bad_input;
 mod bisect;
 mod build;
+mod build_make;
 mod campaign;
 mod confirm;
 mod cut_off;

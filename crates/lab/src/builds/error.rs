@@ -34,6 +34,18 @@ pub enum BuildError {
     /// The user asked to stop.
     #[error("fetching {name} was interrupted; nothing of it is kept")]
     Cancelled { name: String },
+    /// The user asked to stop while a source was compiled.
+    #[error("making {name} was interrupted; the same command goes on where it ended")]
+    Stopped { name: String },
+    /// A command that makes a build failed.
+    #[error("{step} failed: {line}\n  its log: {}", .log.display())]
+    Failed {
+        /// The step of the recipe.
+        step: String,
+        /// The line of the log that says why.
+        line: String,
+        log: std::path::PathBuf,
+    },
     /// A file could not be read or written.
     #[error("{what}: {source}{advice}")]
     Io {
@@ -94,6 +106,8 @@ impl From<BuildError> for LabError {
             BuildError::Client(_)
             | BuildError::Unfit(_)
             | BuildError::Cancelled { .. }
+            | BuildError::Stopped { .. }
+            | BuildError::Failed { .. }
             | BuildError::Io { .. } => Self::Io(message),
         }
     }

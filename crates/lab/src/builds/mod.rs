@@ -7,22 +7,27 @@
 mod cache;
 mod error;
 mod fetch;
+mod folder;
 mod inspect;
 mod install;
 mod lock;
+pub(crate) mod make;
 mod manifest;
 mod progress;
 mod recipes;
 mod record;
 
-pub use cache::{BuildCache, BuildCheck, BuildState, CheckState, ListedBuild};
+pub use cache::{
+    BuildCache, BuildCheck, BuildState, CheckState, ListedBuild, MadeBuild, MakeRequest,
+};
 pub use error::BuildError;
 pub use inspect::library::is_untested;
 #[cfg(fuzzing)]
 pub use install::fuzzing::unpack_all;
+pub use make::GivenSource;
 pub use plimsoll_engine::rocksdb::probe as probe_rocksdb;
 pub use plimsoll_engine::{DataInit, InstalledBuild};
-pub use progress::{FetchProgress, Stage};
+pub use progress::{FetchProgress, MakeProgress, Stage};
 pub use recipes::recipe::{Package, Recipe};
 pub use recipes::resolve::ResolvedBuild;
 pub use recipes::shipped::recipes;

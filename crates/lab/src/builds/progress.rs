@@ -15,6 +15,21 @@ pub enum Stage {
     Unpacking,
     /// The server is hashed and asked for its version.
     Checking,
+    /// A source is compiled.
+    Making,
+}
+
+/// How far a command that makes a build is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MakeProgress {
+    /// The step of the recipe: `configure`, `compile`, ...
+    pub step: String,
+    /// Object files that are there.
+    pub done: u64,
+    /// About how many there will be.
+    pub wanted: u64,
+    /// How long the rest takes at the rate of this step; `None` before there is one.
+    pub left: Option<Duration>,
 }
 
 /// How far fetching a build is.
@@ -28,6 +43,8 @@ pub struct FetchProgress {
     pub bytes: u64,
     /// Since the fetch began.
     pub elapsed: Duration,
+    /// Of a build that is being made.
+    pub make: Option<MakeProgress>,
 }
 
 /// Tells progress and asks whether to go on.
@@ -48,22 +65,30 @@ impl Watch<'_> {
     }
 
     pub fn report(&mut self, bytes: u64) {
+        self.tell(bytes, None);
+    }
+
+    pub fn report_step(&mut self, make: MakeProgress) {
+        self.tell(0, Some(make));
+    }
+
+    fn tell(&mut self, bytes: u64, make: Option<MakeProgress>) {
         let now = FetchProgress {
             name: self.name.clone(),
             stage: self.stage,
             bytes,
             elapsed: self.started.elapsed(),
+            make,
         };
         (self.progress)(&now);
     }
 
     pub fn check_cancelled(&self) -> Result<(), BuildError> {
-        if (self.is_cancelled)() {
-            Err(BuildError::Cancelled {
-                name: self.name.clone(),
-            })
-        } else {
-            Ok(())
+        let name = || self.name.clone();
+        match (self.is_cancelled)() {
+            false => Ok(()),
+            true if self.stage == Stage::Making => Err(BuildError::Stopped { name: name() }),
+            true => Err(BuildError::Cancelled { name: name() }),
         }
     }
 }

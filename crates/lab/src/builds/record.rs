@@ -38,6 +38,32 @@ pub(crate) struct Provenance {
     /// added before there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_sha256: Option<String>,
+    /// Of what it was made, if it was made here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<MadeFrom>,
+}
+
+/// Of what a build was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MadeFrom {
+    /// Sum of source, recipe, compiler and flags: a build that has the same is the same.
+    pub identity: String,
+    /// Sum of all that decides whether a workshop can go on: `identity` but for the commit.
+    pub tools: String,
+    /// The source's hash.
+    pub source: String,
+    /// The first line of `gcc --version`.
+    pub compiler: String,
+    /// The flag set's name.
+    pub flag_set: String,
+    /// Its options.
+    pub flags: String,
+    /// Which features are on and off.
+    pub features: String,
+    /// How many object files there were.
+    pub objects: u64,
+    /// How long it took, in seconds, after the source was there.
+    pub seconds: u64,
 }
 
 impl Record {
@@ -137,6 +163,7 @@ mod tests {
                 source: "jcabi".into(),
                 packages: vec!["libaio1=0.3".into()],
                 files_sha256: Some("ab".into()),
+                made: None,
             },
             build: InstalledBuild {
                 name: "mysql@5.6.14".into(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::name::BuildName;
 use plimsoll_core::units::format_bytes;
-use plimsoll_lab::builds::{BuildCache, FetchProgress, InstalledBuild, Stage};
+use plimsoll_lab::builds::{BuildCache, FetchProgress, InstalledBuild, MakeProgress, Stage};
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::signals::stop_signals;
@@ -44,11 +44,7 @@ pub(super) fn bring(
     for name in names {
         cache.resolve(name)?;
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in stop_signals() {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
-    }
+    let stop = stop_flag()?;
     let mut failed = Vec::new();
     for name in names {
         let mut line = ProgressLine::new();
@@ -74,15 +70,25 @@ pub(super) fn bring(
     Ok(failed)
 }
 
+/// Becomes true when the user asks to stop.
+pub(super) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in stop_signals() {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|error| Failure::bug(format!("failed to listen for signals: {error}")))?;
+    }
+    Ok(stop)
+}
+
 /// How a fetch goes, on standard error: one moving line on a terminal, plain lines elsewhere.
-struct ProgressLine {
+pub(super) struct ProgressLine {
     is_terminal: bool,
     has_line: bool,
-    reported: Option<(Stage, Instant)>,
+    reported: Option<(String, Instant)>,
 }
 
 impl ProgressLine {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             is_terminal: stderr().is_terminal(),
             has_line: false,
@@ -90,13 +96,15 @@ impl ProgressLine {
         }
     }
 
-    fn show(&mut self, progress: &FetchProgress) {
+    pub fn show(&mut self, progress: &FetchProgress) {
         let what = match progress.stage {
             Stage::Waiting => "waiting for another process that fetches",
             Stage::Fetching => "fetching",
             Stage::Unpacking => "unpacking",
             Stage::Checking => "checking",
+            Stage::Making => "making",
         };
+        let what = progress.make.as_ref().map_or(what.to_owned(), step_text);
         let bytes = if progress.bytes > 0 {
             format!("  {}", format_bytes(progress.bytes))
         } else {
@@ -107,23 +115,68 @@ impl ProgressLine {
             progress.name,
             progress.elapsed.as_secs()
         );
+        let step = progress.make.as_ref().map(|make| make.step.as_str());
+        let stage = format!("{:?} {}", progress.stage, step.unwrap_or_default());
         if self.is_terminal {
             let _ = write!(stderr(), "\r\x1b[K{text}");
             let _ = stderr().flush();
             self.has_line = true;
         } else if self
             .reported
-            .is_none_or(|(stage, at)| stage != progress.stage || at.elapsed() >= PLAIN_INTERVAL)
+            .as_ref()
+            .is_none_or(|(known, at)| *known != stage || at.elapsed() >= PLAIN_INTERVAL)
         {
             tell!("{text}");
-            self.reported = Some((progress.stage, Instant::now()));
+            self.reported = Some((stage, Instant::now()));
         }
     }
 
-    fn clear(&mut self) {
+    pub fn clear(&mut self) {
         if self.has_line {
             let _ = write!(stderr(), "\r\x1b[K");
             self.has_line = false;
+        }
+    }
+}
+
+/// `compile  62 % of about 1000 objects, 1 min 20 s to go`.
+fn step_text(make: &MakeProgress) -> String {
+    let share = 100 * make.done / make.wanted.max(1);
+    let left = make.left.map(|left| {
+        let seconds = left.as_secs();
+        match seconds / 60 {
+            0 => format!(", {seconds} s to go"),
+            minutes => format!(", {minutes} min {} s to go", seconds % 60),
+        }
+    });
+    let objects = format!("{share} % of about {} objects", make.wanted);
+    format!("{}  {objects}{}", make.step, left.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_tells_what_is_left() {
+        let make = |done, left| MakeProgress {
+            step: "compile".to_owned(),
+            done,
+            wanted: 1000,
+            left,
+        };
+        for (make, text) in [
+            (make(0, None), "compile  0 % of about 1000 objects"),
+            (
+                make(620, Some(Duration::from_secs(80))),
+                "compile  62 % of about 1000 objects, 1 min 20 s to go",
+            ),
+            (
+                make(990, Some(Duration::from_secs(3))),
+                "compile  99 % of about 1000 objects, 3 s to go",
+            ),
+        ] {
+            assert_eq!(step_text(&make), text);
         }
     }
 }

@@ -1,6 +1,7 @@
-//! `build add`, `list`, `show`, `remove` and `check`.
+//! `build add`, `make`, `list`, `show`, `remove` and `check`.
 
 mod fetch;
+mod make;
 mod show;
 
 use std::path::Path;
@@ -28,6 +29,7 @@ pub fn build(places: &Places, verb: &BuildVerb) -> VerbResult {
             Ok(0)
         }
         BuildVerb::Add(AddBuild { names, .. }) => add(&cache, names),
+        BuildVerb::Make(arguments) => make::make(cache, arguments),
         BuildVerb::List { json } => list(&cache, *json),
         BuildVerb::Show { name, json } => show(&cache, name, *json),
         BuildVerb::Remove { names } => remove(&cache, names),

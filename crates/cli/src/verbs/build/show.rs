@@ -9,7 +9,7 @@ use crate::failure::VerbResult;
 use crate::output::{print, print_json};
 
 /// Of the toolchain, what a build may be compared by.
-const TOOLCHAIN: [&str; 7] = [
+const TOOLCHAIN: [&str; 9] = [
     "packager",
     "compiler",
     "optimisation",
@@ -17,6 +17,8 @@ const TOOLCHAIN: [&str; 7] = [
     ASSERTIONS,
     CRC32,
     "commit",
+    "source_hash",
+    "features",
 ];
 
 pub(super) fn show(cache: &BuildCache, name: &BuildName, is_json: bool) -> VerbResult {

@@ -49,7 +49,7 @@ impl BuildCache {
             .into_iter()
             .map(|(name, record)| self.found(name, record.ok()))
             .collect();
-        for recipe in &self.recipes {
+        for recipe in self.recipes.iter().chain(&self.sources) {
             if !listed.iter().any(|build| is_of(build, recipe)) {
                 listed.push(available(recipe));
             }
@@ -95,8 +95,11 @@ impl BuildCache {
 /// Whether a build is what a recipe offers: then the recipe is not listed a second time.
 fn is_of(listed: &ListedBuild, recipe: &Recipe) -> bool {
     let version = short_version(&listed.version);
-    let is_of_recipe =
-        listed.source == recipe.source && listed.name.starts_with(recipe.engine.as_str());
+    // A source is here under the name of its flags, too.
+    let has_flags = listed.source.strip_prefix(&recipe.source);
+    let is_source = has_flags
+        .is_some_and(|rest| rest.is_empty() || recipe.make.is_some() && rest.starts_with('-'));
+    let is_of_recipe = is_source && listed.name.starts_with(recipe.engine.as_str());
     let is_same_version = if recipe.is_series() {
         is_patch_of(version, &recipe.version)
     } else {

@@ -2,6 +2,7 @@
 //! not at all.
 
 use std::fs::{self, File};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -13,6 +14,7 @@ use crate::builds::error::BuildError;
 use crate::builds::fetch::clients::Clients;
 use crate::builds::fetch::fetcher::Fetcher;
 use crate::builds::fetch::maven::Maven;
+use crate::builds::folder::remove;
 use crate::builds::inspect::basedir::recognise;
 use crate::builds::inspect::server_file::{real_program, sha256, short_version};
 use crate::builds::install::from_recipe::Install;
@@ -20,17 +22,19 @@ use crate::builds::lock::Lock;
 use crate::builds::manifest;
 use crate::builds::progress::{FetchProgress, Stage, Watch};
 use crate::builds::recipes::recipe::Recipe;
-use crate::builds::recipes::resolve::{CachedBuild, OWN, ResolvedBuild, nearest, resolve};
-use crate::builds::recipes::shipped::recipes;
+use crate::builds::recipes::resolve::{CachedBuild, MADE, OWN, ResolvedBuild, nearest, resolve};
+use crate::builds::recipes::shipped::{recipes, source_recipes};
 use crate::builds::record::{self, Provenance, Record};
 
 mod check;
 mod list;
+mod make;
 #[cfg(test)]
 mod tests;
 
 pub use check::{BuildCheck, CheckState};
 pub use list::{BuildState, ListedBuild};
+pub use make::{MadeBuild, MakeRequest};
 
 /// In the cache's folder, but no build: locks, and what Maven keeps for itself.
 const LOCKS: &str = "locks";
@@ -40,7 +44,13 @@ const MAVEN: &str = "maven";
 pub struct BuildCache {
     dir: PathBuf,
     recipes: Vec<Recipe>,
+    /// Recipes of what is compiled here.
+    sources: Vec<Recipe>,
     fetcher: Box<dyn Fetcher>,
+    /// This program's binary, if builds are made under a guard.
+    guard: Option<PathBuf>,
+    /// How many commands a build runs at the same time; else one for each CPU.
+    jobs: Option<NonZero<usize>>,
 }
 
 impl BuildCache {
@@ -57,8 +67,28 @@ impl BuildCache {
         };
         Self {
             recipes: recipes().to_vec(),
+            sources: source_recipes().to_vec(),
             fetcher: Box::new(clients),
             dir,
+            guard: None,
+            jobs: None,
+        }
+    }
+
+    /// The same, making builds under a guard: when we are killed, nothing compiles on. `program` is
+    /// this program's binary.
+    pub fn under_guard(self, program: PathBuf) -> Self {
+        Self {
+            guard: Some(program),
+            ..self
+        }
+    }
+
+    /// The same, making builds with so many commands at a time.
+    pub fn with_jobs(self, jobs: NonZero<usize>) -> Self {
+        Self {
+            jobs: Some(jobs),
+            ..self
         }
     }
 
@@ -69,7 +99,10 @@ impl BuildCache {
 
     /// What a name means, from recipes and the cache alone: nothing is fetched.
     pub fn resolve(&self, name: &BuildName) -> Result<ResolvedBuild, BuildError> {
-        resolve(name, &self.recipes, &self.here()?)
+        match self.of_source(name)? {
+            Some((name, recipes)) => resolve(&name, &recipes, &self.here()?),
+            None => resolve(name, &self.recipes, &self.here()?),
+        }
     }
 
     /// The build, if it is here. Its server must be the one that was added.
@@ -142,24 +175,36 @@ impl BuildCache {
             return Ok(build);
         }
         self.remove_partials(&series)?;
-        let partial = PrivateFolder(
-            self.dir
-                .join(format!("{series}.partial-{}", std::process::id())),
-        );
-        self.install(&resolved, &partial, &mut watch)?
-            .map_err(|refusals| {
-                let others = nearest(name, &self.recipes, &resolved.name);
-                let refusals = refusals.join("\n  ");
-                BuildError::Gone(format!("{} is gone; {others}\n  {refusals}", resolved.name))
-            })
+        let partial = PrivateFolder(self.partial(&series));
+        self.install(&resolved, &partial, false, &mut watch)?
+            .map_err(|refusals| self.gone(name, &resolved, &refusals))
+    }
+
+    /// The private folder of a build that comes.
+    fn partial(&self, series: &str) -> PathBuf {
+        let process = std::process::id();
+        self.dir.join(format!("{series}.partial-{process}"))
+    }
+
+    fn gone(&self, name: &BuildName, resolved: &ResolvedBuild, refusals: &[String]) -> BuildError {
+        let is_source = resolved.recipes.iter().any(|recipe| recipe.make.is_some());
+        let known = if is_source {
+            &self.sources
+        } else {
+            &self.recipes
+        };
+        let others = nearest(name, known, &resolved.name);
+        let refusals = refusals.join("\n  ");
+        BuildError::Gone(format!("{} is gone; {others}\n  {refusals}", resolved.name))
     }
 
     /// Installs the first of the recipes that still has its package; the inner error says why none
-    /// has.
+    /// has. A build of its name that is here stays, unless it is to be replaced.
     fn install(
         &self,
         resolved: &ResolvedBuild,
         partial: &PrivateFolder,
+        is_replaced: bool,
         watch: &mut Watch<'_>,
     ) -> Result<Result<InstalledBuild, Vec<String>>, BuildError> {
         let mut refusals = Vec::new();
@@ -170,9 +215,16 @@ impl BuildCache {
                 fetcher: self.fetcher.as_ref(),
                 partial: &partial.0,
                 watch,
+                shops: self.shops(),
+                objects: self.objects_of(recipe.engine),
             };
             match install.run() {
-                Ok((root, record)) => return self.keep(&root, &record).map(Ok),
+                Ok((root, record)) => {
+                    if is_replaced {
+                        remove(&self.dir.join(&record.build.name))?;
+                    }
+                    return self.keep(&root, &record).map(Ok);
+                }
                 // Another suite may still have it.
                 Err(BuildError::Gone(reason)) => refusals.push(reason),
                 Err(error) => return Err(error),
@@ -223,12 +275,7 @@ impl BuildCache {
     /// is refused, unless it means the same folder, which is then looked at again.
     pub fn add_basedir(&self, basedir: &Path, label: &str) -> Result<InstalledBuild, BuildError> {
         check_label(label, "label").map_err(|error| BuildError::Usage(error.to_string()))?;
-        if let Some(recipe) = self.recipes.iter().find(|recipe| recipe.source == label) {
-            return Err(BuildError::Usage(format!(
-                "the label \"{label}\" is the name of a source of {}; choose another",
-                recipe.engine
-            )));
-        }
+        self.check_label_is_free(label)?;
         let build = recognise(basedir, label)?;
         let folder = self.dir.join(&build.name);
         if let Some(taken) = record::read(&folder)?.filter(|taken| {
@@ -255,6 +302,7 @@ impl BuildCache {
                     source: OWN.to_owned(),
                     packages: Vec::new(),
                     files_sha256: None,
+                    made: None,
                 },
                 build: build.clone(),
             },
@@ -263,6 +311,22 @@ impl BuildCache {
         fs::rename(&partial.0, &folder).map_err(BuildError::io("move the build to", &folder))?;
         sync(&self.dir);
         Ok(build)
+    }
+
+    /// A label must not be the name of a source.
+    fn check_label_is_free(&self, label: &str) -> Result<(), BuildError> {
+        let mut recipes = self.recipes.iter().chain(&self.sources);
+        let taken = recipes.find(|recipe| {
+            let rest = label.strip_prefix(&recipe.source);
+            let is_source = recipe.make.is_some() && rest.is_some_and(|r| r.starts_with('-'));
+            recipe.source == label || is_source
+        });
+        taken.map_or(Ok(()), |recipe| {
+            Err(BuildError::Usage(format!(
+                "the label \"{label}\" is the name of a source of {}; choose another",
+                recipe.engine
+            )))
+        })
     }
 
     /// Removes a build from the cache; of a user's own build only what we remember of it. Returns
@@ -367,15 +431,6 @@ impl Drop for PrivateFolder {
     }
 }
 
-fn remove(folder: &Path) -> Result<(), BuildError> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(BuildError::io("remove", folder)(error))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Makes names in a folder durable, where the file system can.
 fn sync(folder: &Path) {
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
@@ -398,7 +453,9 @@ fn check_unchanged(record: &Record) -> Result<(), BuildError> {
 fn unfit(record: &Record, problem: &str) -> BuildError {
     let build = &record.build;
     let name = &build.name;
-    let next = if record.provenance.source == OWN {
+    let next = if record.provenance.source == MADE {
+        "make it again with `plimsoll build make`".to_owned()
+    } else if record.provenance.source == OWN {
         let label = name.split_once('+').map_or("...", |(_, label)| label);
         format!(
             "add it again with `plimsoll build add --basedir {} --label {label}`",

@@ -128,7 +128,10 @@ fn cache(dir: &Path, fetcher: Attic) -> BuildCache {
     BuildCache {
         dir: dir.to_owned(),
         recipes,
+        sources: Vec::new(),
         fetcher: Box::new(fetcher),
+        guard: None,
+        jobs: None,
     }
 }
 
@@ -180,6 +183,9 @@ fn where_a_package_is_not_the_other_one_is_taken() {
         dir: dir.path().to_owned(),
         recipes: parse("a.toml", &text).unwrap(),
         fetcher,
+        sources: Vec::new(),
+        guard: None,
+        jobs: None,
     };
     assert_eq!(
         add(&cache, "mysql@5.7").unwrap().origin,

@@ -61,17 +61,8 @@ pub(crate) fn fetch(
     folder: &Path,
     watch: &mut Watch<'_>,
 ) -> Result<Fetched, BuildError> {
-    let apt = Apt {
-        root: folder.join("apt"),
-        suite: request.suite,
-        has_target: has_target(request.suite),
-    };
-    apt.prepare(&sources(request)?)?;
-    apt.run("apt-get", false, &["update"], &apt.root, watch)?
-        .map_err(|refusal| {
-            let is_gone = refusal.has_any(&["does not have a Release file"]);
-            refusal.explain(&format!("the suite {}", request.suite), is_gone)
-        })?;
+    let sources = sources("deb", request.suite, request.has_security)?;
+    let apt = Apt::begin(folder, request.suite, &sources, watch)?;
     let package_version = match request.main {
         Some(main) => Some(apt.main_version(main, request, watch)?),
         None => None,
@@ -83,6 +74,71 @@ pub(crate) fn fetch(
     })
 }
 
+/// A source package to fetch.
+pub(crate) struct SourceRequest<'a> {
+    pub suite: &'a str,
+    pub name: &'a str,
+    pub has_security: bool,
+    /// The upstream version or series that it must have.
+    pub wanted: Option<&'a str>,
+}
+
+/// Downloads the tarballs of a source package as its authors released them: Debian's patches are
+/// in another file, which is left.
+pub(crate) fn fetch_source(
+    request: &SourceRequest<'_>,
+    folder: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<Fetched, BuildError> {
+    let sources = sources("deb-src", request.suite, request.has_security)?;
+    let apt = Apt::begin(folder, request.suite, &sources, watch)?;
+    let archives = apt.archives();
+    // The tarball alone: Debian's patches and rules are in other files.
+    let options = ["source", "--download-only", "--only-source", "--tar-only"];
+    let arguments = [&options[..], &[request.name]].concat();
+    apt.run("apt-get", false, &arguments, &archives, watch)?
+        .map_err(|refusal| {
+            let is_gone = refusal.has_any(&["Unable to find a source package", "404  Not Found"]);
+            let what = format!("source {} of Debian {}", request.name, request.suite);
+            refusal.explain(&what, is_gone)
+        })?;
+    let mut files: Vec<PathBuf> = fs::read_dir(&archives)
+        .map_err(BuildError::io("read", &archives))?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| tarball_version(path).is_some())
+        .collect();
+    files.sort();
+    let version = files.first().and_then(|file| tarball_version(file));
+    let version = version.ok_or_else(|| {
+        BuildError::Client(format!(
+            "apt-get ended well and left no tarball of {}; try it by hand",
+            request.name
+        ))
+    })?;
+    let upstream = upstream_version(version);
+    if let Some(wanted) = request
+        .wanted
+        .filter(|wanted| !is_patch_of(&upstream, wanted))
+    {
+        return Err(BuildError::Gone(format!(
+            "Debian {} has {} {upstream} now, not {wanted}",
+            request.suite, request.name
+        )));
+    }
+    Ok(Fetched {
+        package_version: Some(version.to_owned()),
+        files,
+    })
+}
+
+/// `17.11` of `.../postgresql-17_17.11.orig.tar.bz2`; `None` of other files.
+fn tarball_version(path: &Path) -> Option<&str> {
+    let (stem, ending) = path.file_name()?.to_str()?.split_once(".orig.tar.")?;
+    let (_, version) = stem.split_once('_')?;
+    (!ending.contains('.')).then_some(version)
+}
+
 /// Stable suites are preferred through their security updates; naming them as the target would
 /// prefer the older package.
 fn has_target(suite: &str) -> bool {
@@ -90,16 +146,16 @@ fn has_target(suite: &str) -> bool {
 }
 
 /// The private sources list.
-fn sources(request: &Request<'_>) -> Result<String, BuildError> {
+fn sources(kind: &str, suite: &str, has_security: bool) -> Result<String, BuildError> {
     let archives = archives(Path::new("/etc/apt"))?;
     let line = |archive: &Archive, suite: &str| {
         format!(
-            "deb [signed-by={}] {} {suite} main\n",
+            "{kind} [signed-by={}] {} {suite} main\n",
             archive.keyring, archive.uri
         )
     };
-    let mut text = line(&archives.main, request.suite);
-    if request.has_security {
+    let mut text = line(&archives.main, suite);
+    if has_security {
         let security = archives.security.as_ref().ok_or_else(|| {
             BuildError::Usage(
                 "apt's sources on this machine name no Debian security archive; add one, as \
@@ -107,18 +163,43 @@ fn sources(request: &Request<'_>) -> Result<String, BuildError> {
                     .into(),
             )
         })?;
-        text += &line(security, &format!("{}-security", request.suite));
+        text += &line(security, &format!("{suite}-security"));
     }
     // experimental only has what differs from sid.
-    if request.suite == "experimental" {
+    if suite == "experimental" && kind == "deb" {
         text += &line(&archives.main, "sid");
     }
     Ok(text)
 }
 
-impl Apt<'_> {
+impl<'a> Apt<'a> {
+    /// Private folders below `folder`, and the lists of what the sources have.
+    fn begin(
+        folder: &Path,
+        suite: &'a str,
+        sources: &str,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, BuildError> {
+        let apt = Self {
+            root: folder.join("apt"),
+            suite,
+            has_target: has_target(suite),
+        };
+        apt.prepare(sources)?;
+        apt.update(watch)?;
+        Ok(apt)
+    }
+
     fn archives(&self) -> PathBuf {
         self.root.join("cache/archives")
+    }
+
+    fn update(&self, watch: &mut Watch<'_>) -> Result<(), BuildError> {
+        self.run("apt-get", false, &["update"], &self.root, watch)?
+            .map_err(|refusal| {
+                let is_gone = refusal.has_any(&["does not have a Release file"]);
+                refusal.explain(&format!("the suite {}", self.suite), is_gone)
+            })
     }
 
     fn prepare(&self, sources: &str) -> Result<(), BuildError> {
@@ -313,6 +394,18 @@ mod tests {
             ("2:1.2", "1.2"),
         ] {
             assert_eq!(upstream_version(debian), upstream);
+        }
+    }
+
+    #[test]
+    fn versions_of_tarballs() {
+        for (name, version) in [
+            ("postgresql-17_17.11.orig.tar.bz2", Some("17.11")),
+            ("postgresql-19_19~rc1.orig.tar.bz2", Some("19~rc1")),
+            ("mariadb_11.8.6.orig.tar.xz.asc", None),
+            ("postgresql-17_17.11-1.dsc", None),
+        ] {
+            assert_eq!(tarball_version(Path::new(name)), version);
         }
     }
 

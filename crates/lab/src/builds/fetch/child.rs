@@ -134,7 +134,7 @@ impl Client<'_> {
 
 /// Asks the child's group to end, then ends it. Reaped last: until then its number cannot mean
 /// another group.
-fn end_group(child: &mut Child) {
+pub(crate) fn end_group(child: &mut Child) {
     let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
         return;
     };

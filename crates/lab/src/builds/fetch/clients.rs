@@ -42,6 +42,19 @@ impl Fetcher for Clients {
                 };
                 apt::fetch(&request, folder, watch)
             }
+            Package::AptSource {
+                suite,
+                name,
+                has_security,
+            } => {
+                let request = apt::SourceRequest {
+                    suite,
+                    name,
+                    has_security: *has_security,
+                    wanted,
+                };
+                apt::fetch_source(&request, folder, watch)
+            }
         }
     }
 }

@@ -59,6 +59,22 @@ pub(crate) fn marks(path: &Path) -> Marks {
     }
 }
 
+/// The options that compilers recorded in a program (`-frecord-gcc-switches`), each combination
+/// once; none if they recorded nothing.
+pub(crate) fn switches(path: &Path) -> Vec<String> {
+    let Ok(bytes) = fs::read(path) else {
+        return Vec::new();
+    };
+    let Ok(file) = ElfFile64::<Endianness>::parse(&*bytes) else {
+        return Vec::new();
+    };
+    let section = file.section_by_name(".GCC.command.line");
+    let data = section.and_then(|section| section.data().ok().map(<[u8]>::to_vec));
+    texts(&data.unwrap_or_default())
+        .map(str::to_owned)
+        .collect()
+}
+
 /// How often the code of an x86-64 library calls the function of the C library that a failed
 /// assertion ends in. `None` if this is unknown.
 pub(crate) fn assertions(path: &Path) -> Option<usize> {

@@ -160,7 +160,7 @@ fn parse_info_bin(text: &str) -> Option<String> {
 
 /// The options that change speed, sorted, each once. Of several levels the last counts, as for
 /// compilers.
-fn speed_options(flags: &str) -> String {
+pub(crate) fn speed_options(flags: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for option in flags
         .split_whitespace()

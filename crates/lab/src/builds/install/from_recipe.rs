@@ -16,9 +16,12 @@ use crate::builds::inspect::facts::StatedFacts;
 use crate::builds::inspect::library::library_path;
 use crate::builds::inspect::server_file::{real_program, sha256, short_version};
 use crate::builds::inspect::toolchain::toolchain;
+use crate::builds::install::from_source::{FromSource, fetched_source};
 use crate::builds::install::libraries::bring_missing;
 use crate::builds::install::own_loader::wrap_programs;
 use crate::builds::install::unpack::{open_rights, unpack, unpack_debs};
+use crate::builds::make::recipe::MakePlan;
+use crate::builds::make::{Make, Shops, needs};
 use crate::builds::manifest;
 use crate::builds::progress::{Stage, Watch};
 use crate::builds::recipes::recipe::{Layout, Package, Recipe};
@@ -35,11 +38,21 @@ pub(crate) struct Install<'a, 'w> {
     /// Private; removed by the caller.
     pub partial: &'a Path,
     pub watch: &'a mut Watch<'w>,
+    pub shops: Shops<'a>,
+    /// How many object files an earlier build of the engine had.
+    pub objects: Option<u64>,
 }
 
 impl<'a> Install<'a, '_> {
     /// Returns the folder with the whole build, its record written, and the record.
     pub fn run(mut self) -> Result<(PathBuf, Record), BuildError> {
+        if let (Some(how), Some(flags)) = (&self.recipe.make, &self.recipe.flags) {
+            let plan = MakePlan {
+                how: how.clone(),
+                flags: flags.clone(),
+            };
+            return self.make(&plan);
+        }
         let root = self.partial.join("build");
         fs::create_dir_all(&root).map_err(BuildError::io("make", &root))?;
         self.watch.begin(Stage::Fetching)?;
@@ -63,11 +76,38 @@ impl<'a> Install<'a, '_> {
                 source: self.recipe.source.clone(),
                 packages,
                 files_sha256: Some(manifest::write(&root)?),
+                made: None,
             },
             build,
         };
         record::write(&root, &record)?;
         Ok((root, record))
+    }
+
+    /// Compiles a source.
+    fn make(self, plan: &MakePlan) -> Result<(PathBuf, Record), BuildError> {
+        // Before anything is fetched.
+        needs::check(&plan.how.needs)?;
+        let recipe = self.recipe;
+        let cache = self.shops.cache;
+        let source = fetched_source(recipe, self.wanted, self.fetcher, cache, self.watch)?;
+        let from_source = FromSource {
+            make: Make {
+                plan,
+                source: &source,
+                key: &recipe.name(),
+                shops: self.shops,
+                objects: self.objects,
+            },
+            partial: self.partial,
+            source_name: &recipe.source,
+        };
+        let ask = |root: &Path| {
+            check_layout(&recipe.layout, root)?;
+            open_rights(root)?;
+            recognise(recipe, root, BTreeMap::new(), source.origin.clone())
+        };
+        from_source.run(&ask, self.watch)
     }
 
     /// The package; where it is gone, the recipe's other one.

@@ -9,6 +9,8 @@ use plimsoll_engine::DataInit;
 use serde::Deserialize;
 
 use crate::builds::error::BuildError;
+use crate::builds::make::flags::FlagSet;
+use crate::builds::make::recipe::MakeRecipe;
 
 /// Where a package comes from: the ordinary client that fetches it and what that client calls it.
 /// Never a host.
@@ -42,6 +44,17 @@ pub enum Package {
         #[serde(default)]
         has_security: bool,
     },
+    /// A source package of a Debian suite: compiled here, without Debian's patches.
+    #[serde(rename = "apt-source")]
+    AptSource {
+        /// `bookworm`, `sid`, ...
+        suite: String,
+        /// The source package.
+        name: String,
+        /// Whether the suite's security updates count.
+        #[serde(default)]
+        has_security: bool,
+    },
 }
 
 impl Package {
@@ -54,17 +67,19 @@ impl Package {
                 suite,
                 has_security,
                 ..
-            } => {
-                let security = if *has_security {
-                    " with security updates"
-                } else {
-                    ""
-                };
-                format!(
-                    "apt {} of Debian {suite}{security}",
-                    self.main_package().unwrap_or_default()
-                )
-            }
+            } => format!(
+                "apt {} of Debian {suite}{}",
+                self.main_package().unwrap_or_default(),
+                security(*has_security)
+            ),
+            Self::AptSource {
+                suite,
+                name,
+                has_security,
+            } => format!(
+                "apt source {name} of Debian {suite}{}",
+                security(*has_security)
+            ),
         }
     }
 
@@ -99,7 +114,16 @@ impl Package {
                 also: also.iter().map(fill).collect(),
                 has_security: *has_security,
             },
+            Self::AptSource { .. } => self.clone(),
         }
+    }
+}
+
+fn security(has_security: bool) -> &'static str {
+    if has_security {
+        " with security updates"
+    } else {
+        ""
     }
 }
 
@@ -165,6 +189,8 @@ struct RecipeFile {
     optimisation: Option<String>,
     package: Option<Package>,
     otherwise: Option<Package>,
+    /// How a source becomes a build.
+    make: Option<MakeRecipe>,
     layouts: BTreeMap<String, Layout>,
     builds: Vec<Entry>,
 }
@@ -202,6 +228,10 @@ pub struct Recipe {
     /// Where the package is not there: another one that holds the same.
     pub otherwise: Option<Package>,
     pub(crate) layout: Layout,
+    /// If the package is a source: how it is compiled.
+    pub(crate) make: Option<MakeRecipe>,
+    /// With which flags; none before a name has said so.
+    pub(crate) flags: Option<FlagSet>,
 }
 
 impl Recipe {
@@ -221,6 +251,15 @@ impl Recipe {
             format!("{}@{version}", self.engine)
         } else {
             format!("{}@{version}+{}", self.engine, self.source)
+        }
+    }
+
+    /// This recipe of a source with a set of flags.
+    pub(crate) fn with_flags(&self, flags: &FlagSet) -> Self {
+        Self {
+            source: format!("{}-{}", self.source, flags.name),
+            flags: Some(flags.clone()),
+            ..self.clone()
         }
     }
 
@@ -261,6 +300,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, BuildError> {
             .map(|package| package.at_release(release));
         for package in [Some(&package), otherwise.as_ref()].into_iter().flatten() {
             check(recipe_file.engine, layout, package).map_err(|problem| wrong(&problem))?;
+            check_make(recipe_file.make.as_ref(), package).map_err(|problem| wrong(&problem))?;
         }
         recipes.push(Recipe {
             engine: recipe_file.engine,
@@ -276,6 +316,8 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, BuildError> {
             package,
             otherwise,
             layout: layout.clone(),
+            make: recipe_file.make.clone(),
+            flags: None,
         });
     }
     if recipes.is_empty() {
@@ -322,7 +364,7 @@ fn check(engine: EngineName, layout: &Layout, package: &Package) -> Result<(), S
         Package::Apt { packages, also, .. } if packages.is_empty() && also.is_empty() => {
             Err("it names no Debian package".to_owned())
         }
-        Package::Apt { .. } if !layout.unpack.is_empty() => {
+        Package::Apt { .. } | Package::AptSource { .. } if !layout.unpack.is_empty() => {
             Err("Debian packages are unpacked whole: leave out `unpack`".to_owned())
         }
         Package::Mvn { .. } | Package::Npm { .. } if layout.unpack.is_empty() => {
@@ -335,6 +377,16 @@ fn check(engine: EngineName, layout: &Layout, package: &Package) -> Result<(), S
             Err(format!("{package} is not name@version"))
         }
         _ => Ok(()),
+    }
+}
+
+/// Sources are compiled, and nothing else is.
+fn check_make(make: Option<&MakeRecipe>, package: &Package) -> Result<(), String> {
+    match (make, package) {
+        (Some(make), Package::AptSource { .. }) => make.check(),
+        (None, Package::AptSource { .. }) => Err("a source needs [make]".to_owned()),
+        (Some(_), _) => Err("[make] is for sources".to_owned()),
+        (None, _) => Ok(()),
     }
 }
 

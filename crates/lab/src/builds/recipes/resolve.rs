@@ -44,6 +44,13 @@ pub(crate) struct CachedBuild {
 
 /// The source of a user's own builds.
 pub(crate) const OWN: &str = "own";
+/// The source of builds that were made here of what a user gave.
+pub(crate) const MADE: &str = "made";
+
+/// Whether a build's name is a user's label.
+fn is_labelled(build: &CachedBuild) -> bool {
+    [OWN, MADE].contains(&build.source.as_str())
+}
 
 /// Finds what a name means. `here` is what the cache holds.
 pub(crate) fn resolve(
@@ -261,7 +268,7 @@ fn own(
     let own_name = format!("{}+{label}", name.engine);
     let Some(build) = here
         .iter()
-        .find(|build| build.name == own_name && build.source == OWN)
+        .find(|build| build.name == own_name && is_labelled(build))
     else {
         return Err(unknown_label(name, label, of_engine, here));
     };
@@ -278,7 +285,7 @@ fn own(
         engine: build.engine,
         version: build.version.clone(),
         is_exact: true,
-        source: OWN.to_owned(),
+        source: build.source.clone(),
         origin: build.origin.clone(),
         is_here: true,
         recipes: Vec::new(),
@@ -300,7 +307,7 @@ fn unknown_label(
     sources.dedup();
     let labels: Vec<&str> = here
         .iter()
-        .filter(|build| build.source == OWN && build.engine == name.engine)
+        .filter(|build| is_labelled(build) && build.engine == name.engine)
         .filter_map(|build| build.name.split_once('+').map(|(_, label)| label))
         .collect();
     let hint =

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use include_dir::{Dir, include_dir};
 
+use crate::builds::make::flags::FlagSets;
 use crate::builds::recipes::debian::DebianFacts;
 use crate::builds::recipes::recipe::{Recipe, parse};
 use crate::shipped::text_of;
@@ -14,12 +15,14 @@ static BUILDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../builds");
 
 /// Not a recipe, but what recipes need to know.
 const DEBIAN_FACTS: &str = "debian.toml";
+const FLAG_SETS: &str = "flags.toml";
 
-static RECIPES: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
+/// Recipes of packages, and of sources.
+static RECIPES: LazyLock<(Vec<Recipe>, Vec<Recipe>)> = LazyLock::new(|| {
     let recipes = files().flat_map(|(file, text)| {
         parse(&file, text).expect("shipped recipes are checked by a test")
     });
-    recipes.collect()
+    recipes.partition(|recipe| recipe.make.is_none())
 });
 
 static DEBIAN: LazyLock<DebianFacts> = LazyLock::new(|| {
@@ -28,17 +31,36 @@ static DEBIAN: LazyLock<DebianFacts> = LazyLock::new(|| {
     toml::from_str(text).expect("shipped facts are checked by a test")
 });
 
+static FLAGS: LazyLock<FlagSets> = LazyLock::new(|| {
+    let text = BUILDS.get_file(FLAG_SETS).map(text_of).unwrap_or_default();
+    FlagSets::parse(FLAG_SETS, text).expect("shipped flag sets are checked by a test")
+});
+
 /// The recipe files as errors name them, and their texts.
 fn files() -> impl Iterator<Item = (String, &'static str)> {
     BUILDS
         .files()
-        .filter(|file| file.path() != Path::new(DEBIAN_FACTS))
+        .filter(|file| {
+            ![DEBIAN_FACTS, FLAG_SETS]
+                .map(Path::new)
+                .contains(&file.path())
+        })
         .map(|file| (format!("builds/{}", file.path().display()), text_of(file)))
 }
 
-/// Every recipe of this version.
+/// Every recipe of this version whose builds are fetched.
 pub fn recipes() -> &'static [Recipe] {
-    &RECIPES
+    &RECIPES.0
+}
+
+/// Those whose builds are compiled here.
+pub(crate) fn source_recipes() -> &'static [Recipe] {
+    &RECIPES.1
+}
+
+/// Sets of compiler options of this version.
+pub(crate) fn flag_sets() -> &'static FlagSets {
+    &FLAGS
 }
 
 /// What recipes need to know about Debian.
@@ -61,7 +83,11 @@ mod tests {
         let mut there: Vec<String> = fs::read_dir(folder)
             .unwrap()
             .map(|entry| format!("builds/{}", entry.unwrap().file_name().to_string_lossy()))
-            .filter(|name| *name != format!("builds/{DEBIAN_FACTS}"))
+            .filter(|name| {
+                ![DEBIAN_FACTS, FLAG_SETS]
+                    .iter()
+                    .any(|other| *name == format!("builds/{other}"))
+            })
             .collect();
         let shipped: Vec<String> = files().map(|(file, _)| file).collect();
         there.sort();
@@ -75,7 +101,7 @@ mod tests {
             parse(&file, text).unwrap();
         }
         let mut names = BTreeSet::new();
-        for recipe in recipes() {
+        for recipe in recipes().iter().chain(source_recipes()) {
             let name = recipe.name();
             assert!(!recipe.packager.is_empty(), "{name}");
             let parsed: plimsoll_core::name::BuildName = name.parse().unwrap();
@@ -88,12 +114,27 @@ mod tests {
                 "{name} is there twice"
             );
             match (&recipe.seen, &recipe.package) {
-                (Some(seen), Package::Apt { .. }) => {
+                (Some(seen), Package::Apt { .. } | Package::AptSource { .. }) => {
                     assert!(seen.starts_with(&recipe.version), "{name}")
                 }
                 (None, Package::Mvn { .. } | Package::Npm { .. }) => {}
                 _ => panic!("{name}: suites move, registries do not"),
             }
+        }
+    }
+
+    #[test]
+    fn recipes_of_sources_name_flag_sets_that_there_are() {
+        let made = source_recipes()
+            .iter()
+            .filter_map(|recipe| recipe.make.as_ref());
+        let flags: BTreeSet<&str> = made.map(|make| make.flags.as_str()).collect();
+        assert!(!flags.is_empty());
+        for name in flags
+            .into_iter()
+            .chain(["rel", "o2", "o2nofp", "o3", "native_lto", "withdbg"])
+        {
+            flag_sets().find(name).unwrap();
         }
     }
 

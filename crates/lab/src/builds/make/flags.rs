@@ -1,0 +1,134 @@
+//! Sets of compiler options under the names that the field uses: `flags/` of the recipes, and the
+//! user's own in the cache's `flags.toml`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use plimsoll_core::name::check_label;
+
+use crate::builds::error::BuildError;
+use crate::builds::folder::text_of;
+
+/// The user's file in the cache's folder: `NAME = "OPTIONS"`, one a line.
+pub(crate) const OWN_FILE: &str = "flags.toml";
+
+/// Compiler options under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FlagSet {
+    pub name: String,
+    /// As a compiler takes them, separated by blanks.
+    pub options: String,
+}
+
+/// All sets, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlagSets(BTreeMap<String, String>);
+
+impl FlagSets {
+    /// Reads the sets of a file. `file` names it in errors.
+    pub fn parse(file: &str, text: &str) -> Result<Self, BuildError> {
+        let wrong = |problem: String| {
+            BuildError::Usage(format!(
+                "the flag sets {file} are wrong: {problem}; write lines like \
+                my_o3 = \"-O3 -fno-omit-frame-pointer\""
+            ))
+        };
+        let sets: BTreeMap<String, String> =
+            toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        for (name, options) in &sets {
+            check_label(name, "flag set").map_err(|error| wrong(error.to_string()))?;
+            // They pass through shells and makefiles of other people.
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=+.,:/ ".contains(c);
+            if let Some(strange) = options.chars().find(|c| !is_plain(*c)) {
+                return Err(wrong(format!(
+                    "{name} has {strange:?}, which makefiles may take for something else"
+                )));
+            }
+            if !options.split(' ').any(|option| option.starts_with("-O")) {
+                return Err(wrong(format!(
+                    "{name} names no level of optimisation (-O2)"
+                )));
+            }
+        }
+        Ok(Self(sets))
+    }
+
+    /// These and the user's, whose names must be new.
+    pub fn with_own(&self, cache: &Path) -> Result<Self, BuildError> {
+        let path = cache.join(OWN_FILE);
+        let Some(text) = text_of(&path)? else {
+            return Ok(self.clone());
+        };
+        let own = Self::parse(&path.display().to_string(), &text)?;
+        if let Some(taken) = own.0.keys().find(|name| self.0.contains_key(*name)) {
+            return Err(BuildError::Usage(format!(
+                "{} gives {taken}, which is a flag set of this program; choose another name",
+                path.display()
+            )));
+        }
+        let mut all = self.clone();
+        all.0.extend(own.0);
+        Ok(all)
+    }
+
+    /// The set of this name.
+    pub fn find(&self, name: &str) -> Result<FlagSet, BuildError> {
+        match self.0.get(name) {
+            Some(options) => Ok(FlagSet {
+                name: name.to_owned(),
+                options: options.clone(),
+            }),
+            None => {
+                let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
+                let hint = plimsoll_core::suggest::hint(name, known.iter().copied());
+                Err(BuildError::Unknown(format!(
+                    "there is no flag set \"{name}\"{hint}; there are: {}; add your own to \
+                    {OWN_FILE} in the cache's folder",
+                    known.join(", ")
+                )))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_your_own_is_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let shipped = FlagSets::parse("x", "o2 = \"-O2\"").unwrap();
+        assert_eq!(shipped.with_own(dir.path()).unwrap(), shipped);
+        std::fs::write(dir.path().join(OWN_FILE), "mine = \"-O3 -mtune=native\"").unwrap();
+        let all = shipped.with_own(dir.path()).unwrap();
+        assert_eq!(all.find("mine").unwrap().options, "-O3 -mtune=native");
+        let error = all.find("min").unwrap_err().to_string();
+        assert!(
+            error.starts_with(
+                "there is no flag set \"min\" (did you mean \"mine\"?); there are: \
+                mine, o2;"
+            ),
+            "{error}"
+        );
+        std::fs::write(dir.path().join(OWN_FILE), "o2 = \"-O3\"").unwrap();
+        let error = shipped.with_own(dir.path()).unwrap_err().to_string();
+        assert!(
+            error.contains("gives o2, which is a flag set of this"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, wanted) in [
+            ("a = 1", "invalid type"),
+            ("\"a.b\" = \"-O2\"", "\"a.b\" is not a flag set"),
+            ("a = \"-O2 $(id)\"", "a has '$'"),
+            ("a = \"-g\"", "a names no level of optimisation"),
+        ] {
+            let error = FlagSets::parse("f.toml", text).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! One command of a recipe: under a guard, with a log, progress, and the line of the log that tells
+//! why it failed.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use plimsoll_engine::process::child_command;
+
+use crate::builds::error::BuildError;
+use crate::builds::fetch::child::end_group;
+use crate::builds::progress::{MakeProgress, Watch};
+use crate::guard::guarded;
+
+/// A command may take this long; then something hangs.
+const DEADLINE: Duration = Duration::from_secs(8 * 3600);
+const POLL: Duration = Duration::from_millis(50);
+/// Object files are counted this often.
+const COUNT_INTERVAL: Duration = Duration::from_secs(2);
+/// A rate of fewer objects says nothing about the time that is left.
+const FEWEST_OBJECTS: u64 = 20;
+/// What is searched of a log for the telling line.
+const SEARCHED_BYTES: u64 = 4 << 20;
+
+/// Beginnings and parts of lines that say why a build failed, the most telling first.
+const TELLING: [&str; 12] = [
+    "No space left on device",
+    "Killed signal terminated",
+    "configure: error:",
+    "CMake Error",
+    "fatal error:",
+    "undefined reference",
+    " error: ",
+    "command not found",
+    "Permission denied",
+    ": not found",
+    "ERROR:",
+    "*** ",
+];
+
+/// A command and what surrounds it.
+pub(crate) struct Run<'a> {
+    /// The step's name, for people.
+    pub name: &'a str,
+    pub arguments: Vec<String>,
+    pub env: Vec<(String, String)>,
+    /// Where it runs.
+    pub folder: &'a Path,
+    /// What goes before the command: another user.
+    pub prefix: &'static [&'static str],
+    /// This program's binary, if commands run under a guard.
+    pub guard: Option<&'a Path>,
+    /// Takes what it prints, behind what is in it.
+    pub log: &'a Path,
+    /// Where objects are counted.
+    pub objects: &'a Path,
+    /// How many there will be in the end.
+    pub wanted_objects: u64,
+}
+
+impl Run<'_> {
+    /// Runs it to its end.
+    pub fn run(self, watch: &mut Watch<'_>) -> Result<(), BuildError> {
+        let from = self.begin_log()?;
+        let mut command = self.command();
+        let open = || OpenOptions::new().append(true).open(self.log);
+        let log = || open().map_err(BuildError::io("write", self.log));
+        command
+            .current_dir(self.folder)
+            .stdin(Stdio::null())
+            .stdout(log()?)
+            .stderr(log()?);
+        let mut child = command.spawn().map_err(|error| {
+            BuildError::Client(format!(
+                "failed to start {}: {error}; check that it is installed",
+                self.arguments[0]
+            ))
+        })?;
+        let status = self.wait(&mut child, watch);
+        if status.is_err() {
+            end_group(&mut child);
+        }
+        match status? {
+            true => Ok(()),
+            false => Err(BuildError::Failed {
+                step: self.name.to_owned(),
+                line: telling_line(self.log, from)?,
+                log: self.log.to_owned(),
+            }),
+        }
+    }
+
+    /// Writes what will be run; returns where its output begins.
+    fn begin_log(&self) -> Result<u64, BuildError> {
+        let io = || BuildError::io("write", self.log);
+        let mut log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.log)
+            .map_err(io())?;
+        for (name, value) in &self.env {
+            writeln!(log, "# {name}={value}").map_err(io())?;
+        }
+        writeln!(log, "$ {}", self.arguments.join(" ")).map_err(io())?;
+        log.seek(SeekFrom::End(0)).map_err(io())
+    }
+
+    fn command(&self) -> Command {
+        let words = self.prefix.iter().map(|word| (*word).to_owned());
+        let words: Vec<OsString> = words
+            .chain(self.arguments.iter().cloned())
+            .map(OsString::from)
+            .collect();
+        let mut command = match self.guard {
+            Some(program) => guarded(program, &words),
+            None => {
+                let mut command = child_command(&words[0]);
+                command.args(&words[1..]).process_group(0);
+                command
+            }
+        };
+        for name in [
+            "MAKEFLAGS",
+            "MFLAGS",
+            "DESTDIR",
+            "CFLAGS",
+            "CXXFLAGS",
+            "LDFLAGS",
+        ] {
+            command.env_remove(name);
+        }
+        command
+            .env("LC_ALL", "C")
+            .envs(self.env.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Whether it ended well.
+    fn wait(
+        &self,
+        child: &mut std::process::Child,
+        watch: &mut Watch<'_>,
+    ) -> Result<bool, BuildError> {
+        let started = Instant::now();
+        let mut first = None;
+        let mut told: Option<Instant> = None;
+        loop {
+            let status = child.try_wait().map_err(|error| {
+                BuildError::Client(format!("failed to wait for {}: {error}", self.name))
+            })?;
+            if let Some(status) = status {
+                return Ok(status.success());
+            }
+            watch.check_cancelled()?;
+            if started.elapsed() > DEADLINE {
+                let hours = DEADLINE.as_secs() / 3600;
+                return Err(BuildError::Client(format!(
+                    "{} did not end within {hours} hours; look into {}",
+                    self.name,
+                    self.log.display()
+                )));
+            }
+            if told.is_none_or(|at| at.elapsed() >= COUNT_INTERVAL) {
+                let done = count_objects(self.objects);
+                let first = *first.get_or_insert(done);
+                watch.report_step(MakeProgress {
+                    step: self.name.to_owned(),
+                    done,
+                    wanted: self.wanted_objects.max(done),
+                    left: left(first, done, self.wanted_objects, started.elapsed()),
+                });
+                told = Some(Instant::now());
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+/// How long the rest takes at the rate so far.
+fn left(first: u64, done: u64, wanted: u64, elapsed: Duration) -> Option<Duration> {
+    let made = done
+        .checked_sub(first)
+        .filter(|made| *made >= FEWEST_OBJECTS)?;
+    let rest = wanted.checked_sub(done).filter(|rest| *rest > 0)?;
+    Some(elapsed.mul_f64(rest as f64 / made as f64))
+}
+
+/// Object files below a folder.
+pub(crate) fn count_objects(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return 0;
+    };
+    let count = |entry: fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => count_objects(&entry.path()),
+        Ok(_) => u64::from(entry.path().extension().is_some_and(|ending| ending == "o")),
+        Err(_) => 0,
+    };
+    entries.flatten().map(count).sum()
+}
+
+/// The line of a log that says why a command failed; else its last line.
+pub(crate) fn telling_line(log: &Path, from: u64) -> Result<String, BuildError> {
+    let io = || BuildError::io("read", log);
+    let mut file = fs::File::open(log).map_err(io())?;
+    let length = file.metadata().map_err(io())?.len();
+    let from = from.max(length.saturating_sub(SEARCHED_BYTES));
+    file.seek(SeekFrom::Start(from)).map_err(io())?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(io())?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    let first = |part: &&str| lines.iter().position(|line| line.contains(part));
+    let Some(at) = TELLING.iter().find_map(first) else {
+        let last = lines.iter().rfind(|line| !line.trim().is_empty());
+        return Ok(last
+            .map_or("it printed nothing", |line| line.trim())
+            .to_owned());
+    };
+    // CMake says on the next lines what its error is.
+    let is_headline = lines[at].trim_end().ends_with(':');
+    let more = lines[at + 1..].iter().find(|line| !line.trim().is_empty());
+    Ok(match more.filter(|_| is_headline) {
+        Some(more) => format!("{} {}", lines[at].trim(), more.trim()),
+        None => lines[at].trim().to_owned(),
+    })
+}
+
+/// Where a workshop keeps its log.
+pub(crate) fn log_of(shop: &Path) -> PathBuf {
+    shop.join("build.log")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_telling_line_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        for (text, wanted) in [
+            (
+                "gcc -c a.c\na.c:3:1: error: expected ';'\na.c:9:1: error: more\nmake: *** [a.o] \
+                Error 1\n",
+                "a.c:3:1: error: expected ';'",
+            ),
+            (
+                "CMake Error at CMakeLists.txt:3 (message):\n\n  Cannot find zlib\n\n-- bad\n",
+                "CMake Error at CMakeLists.txt:3 (message): Cannot find zlib",
+            ),
+            (
+                "a.c:1:1: error: x\n/tmp/x.s: No space left on device\n",
+                "/tmp/x.s: No space left on device",
+            ),
+            ("one\ntwo\n\n", "two"),
+            ("", "it printed nothing"),
+        ] {
+            fs::write(&log, format!("an earlier error: \n{text}")).unwrap();
+            let from = "an earlier error: \n".len() as u64;
+            assert_eq!(telling_line(&log, from).unwrap(), wanted);
+        }
+    }
+
+    #[test]
+    fn the_time_left_follows_the_rate() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(left(0, 100, 300, minute), Some(2 * minute));
+        // What an earlier try made says nothing about the rate.
+        assert_eq!(left(100, 200, 300, minute), Some(minute));
+        assert_eq!(left(0, 3, 300, minute), None);
+        assert_eq!(left(0, 400, 300, minute), None);
+    }
+}

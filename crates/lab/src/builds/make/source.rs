@@ -1,0 +1,353 @@
+//! Sources: the places they come from, their hashes, and the way into a workshop.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plimsoll_core::engines::EngineName;
+use plimsoll_engine::process::child_command;
+use sha2::{Digest, Sha256};
+
+use crate::builds::error::BuildError;
+use crate::builds::fetch::child::Client;
+use crate::builds::folder::make;
+use crate::builds::inspect::server_file::sha256;
+use crate::builds::make::git::{commit_of, git, tree_of};
+use crate::builds::progress::Watch;
+
+/// What the user gives as a source: `DIR`, `FILE.tar.gz`, `DIR@REVISION`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GivenSource {
+    /// The files as they are, but for `.git`.
+    Folder(PathBuf),
+    Tarball(PathBuf),
+    /// A commit of a git checkout, whose own files do not matter.
+    Commit {
+        repository: PathBuf,
+        revision: String,
+    },
+}
+
+impl GivenSource {
+    /// Reads `DIR[@REVISION]` or a tarball's path. A path that is there is taken as it is.
+    ///
+    /// # Errors
+    /// When nothing of that name is there, or a revision is asked of what is not a checkout.
+    pub fn parse(text: &str) -> Result<Self, BuildError> {
+        let path = Path::new(text);
+        if path.is_dir() {
+            return Ok(Self::Folder(path.to_owned()));
+        }
+        if path.is_file() {
+            return Ok(Self::Tarball(path.to_owned()));
+        }
+        let Some((repository, revision)) = text.rsplit_once('@') else {
+            return Err(BuildError::Usage(format!(
+                "there is no source {text}; give a folder, a tarball or CHECKOUT@REVISION"
+            )));
+        };
+        if !Path::new(repository).join(".git").exists() {
+            return Err(BuildError::Usage(format!(
+                "{repository} is not a git checkout and has no revision {revision}; give a \
+                folder with .git, or the folder alone"
+            )));
+        }
+        if revision.is_empty() || revision.starts_with('-') {
+            return Err(BuildError::Usage(format!(
+                "\"{revision}\" is not a revision; write {repository}@TAG or {repository}@COMMIT"
+            )));
+        }
+        Ok(Self::Commit {
+            repository: PathBuf::from(repository),
+            revision: revision.to_owned(),
+        })
+    }
+
+    /// A word for names of builds: the revision, or the folder's or file's name.
+    pub(crate) fn word(&self) -> String {
+        let name = |path: &Path| {
+            let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            let name = real.file_name().unwrap_or_default();
+            name.to_string_lossy().into_owned()
+        };
+        let word = match self {
+            Self::Folder(path) => name(path),
+            Self::Tarball(path) => {
+                let name = name(path);
+                name.split(".tar").next().unwrap_or_default().to_owned()
+            }
+            Self::Commit { revision, .. } => revision.clone(),
+        };
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        word.chars().map(plain).collect()
+    }
+}
+
+/// A source whose files are known, and not yet in a workshop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// For people: the package, folder or commit.
+    pub origin: String,
+    /// The same for the same files: `sha256:...` of a tarball or of all files, `git:...` of a tree.
+    pub hash: String,
+    place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// Archives, unpacked over one another without their top folder.
+    Tarballs(Vec<PathBuf>),
+    Folder(PathBuf),
+    Commit {
+        repository: PathBuf,
+        commit: String,
+    },
+}
+
+impl Source {
+    /// The tarballs of a package.
+    pub fn of_package(origin: String, tarballs: Vec<PathBuf>) -> Result<Self, BuildError> {
+        let hash = match tarballs.as_slice() {
+            [only] => sha256(only)?,
+            several => {
+                let mut hash = Sha256::new();
+                for tarball in several {
+                    hash.update(sha256(tarball)?);
+                }
+                hexadecimal(hash)
+            }
+        };
+        Ok(Self {
+            origin,
+            hash: format!("sha256:{hash}"),
+            place: Place::Tarballs(tarballs),
+        })
+    }
+
+    /// What the user gave. Reads all files of a folder.
+    pub fn of_given(given: &GivenSource) -> Result<Self, BuildError> {
+        let real = |path: &PathBuf| path.canonicalize().map_err(BuildError::io("read", path));
+        match given {
+            GivenSource::Tarball(path) => {
+                let path = real(path)?;
+                Self::of_package(path.display().to_string(), vec![path])
+            }
+            GivenSource::Folder(path) => {
+                let path = real(path)?;
+                let mut hash = Sha256::new();
+                hash_folder(&path, Path::new(""), &mut hash)?;
+                Ok(Self {
+                    origin: path.display().to_string(),
+                    hash: format!("sha256:{}", hexadecimal(hash)),
+                    place: Place::Folder(path),
+                })
+            }
+            GivenSource::Commit {
+                repository,
+                revision,
+            } => {
+                let repository = real(repository)?;
+                let commit = commit_of(&repository, revision)?;
+                let tree = tree_of(&repository, &commit)?;
+                Ok(Self {
+                    origin: format!("{} at {commit}", repository.display()),
+                    hash: format!("git:{tree}"),
+                    place: Place::Commit { repository, commit },
+                })
+            }
+        }
+    }
+
+    /// Whether a workshop goes on with the next commit's files where it ended with the last one's.
+    pub fn is_incremental(&self) -> bool {
+        matches!(self.place, Place::Commit { .. })
+    }
+
+    /// What all sources that may share a workshop have in common.
+    pub fn family(&self) -> &str {
+        match &self.place {
+            Place::Commit { repository, .. } => repository.to_str().unwrap_or_default(),
+            _ => &self.hash,
+        }
+    }
+
+    /// The workshop of a build of this name: commits of one checkout share one.
+    pub fn workshop(&self, name: &str, engine: EngineName, flags: &str) -> String {
+        match &self.place {
+            Place::Commit { repository, .. } => {
+                let path = repository.as_os_str().as_bytes();
+                let sum = hexadecimal(Sha256::new_with_prefix(path));
+                format!("{engine}-git-{}-{flags}", &sum[..12])
+            }
+            _ => name.to_owned(),
+        }
+    }
+
+    /// Puts the files into `folder`, which may hold an earlier commit's.
+    pub fn put(&self, folder: &Path, watch: &mut Watch<'_>) -> Result<(), BuildError> {
+        make(folder)?;
+        match &self.place {
+            Place::Tarballs(tarballs) => tarballs.iter().try_for_each(|tarball| {
+                let mut command = child_command("tar");
+                command
+                    .args([
+                        "--extract",
+                        "--strip-components=1",
+                        "--no-same-owner",
+                        "--file",
+                    ])
+                    .arg(tarball)
+                    .arg("--directory")
+                    .arg(folder);
+                put_by(command, "tar, bzip2 and xz-utils", folder, watch)
+            }),
+            Place::Folder(from) => {
+                let mut command = child_command("cp");
+                command.args(["--archive", "--no-preserve=ownership", "--"]);
+                for entry in fs::read_dir(from).map_err(BuildError::io("read", from))? {
+                    let entry = entry.map_err(BuildError::io("read", from))?;
+                    if entry.file_name() != ".git" {
+                        command.arg(entry.path());
+                    }
+                }
+                command.arg(folder);
+                put_by(command, "coreutils", folder, watch)
+            }
+            Place::Commit { repository, commit } => {
+                if !folder.join(".git").exists() {
+                    let mut clone = git(folder);
+                    clone
+                        .args(["clone", "--quiet", "--shared", "--no-checkout"])
+                        .arg(repository)
+                        .arg(".");
+                    put_by(clone, "git", folder, watch)?;
+                }
+                let mut checkout = git(folder);
+                // Files that were handed to another user are the same files: only what the commit
+                // changes is written, so that nothing else is compiled again.
+                checkout
+                    .args([
+                        "-c",
+                        "core.checkStat=minimal",
+                        "-c",
+                        "core.trustctime=false",
+                    ])
+                    .args(["checkout", "--quiet", "--force", "--detach", commit]);
+                put_by(checkout, "git", folder, watch)
+            }
+        }
+    }
+}
+
+fn put_by(
+    command: Command,
+    needs: &str,
+    folder: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<(), BuildError> {
+    let client = Client {
+        command,
+        needs,
+        grows: folder,
+        log: folder.with_extension("put.log"),
+    };
+    client.run(watch)?.map_err(|refusal| {
+        BuildError::Unfit(format!(
+            "failed to put the source into {}: {}; check the source",
+            folder.display(),
+            refusal.summary
+        ))
+    })
+}
+
+/// Paths, whether they are programs, and contents, in the order of the paths; without `.git`.
+fn hash_folder(root: &Path, below: &Path, hash: &mut Sha256) -> Result<(), BuildError> {
+    let dir = root.join(below);
+    let entries = fs::read_dir(&dir).map_err(BuildError::io("read", &dir))?;
+    let mut names = entries
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<std::io::Result<Vec<_>>>()
+        .map_err(BuildError::io("read", &dir))?;
+    names.sort();
+    for name in names.iter().filter(|name| *name != ".git") {
+        let (path, below) = (dir.join(name), below.join(name));
+        let metadata = path
+            .symlink_metadata()
+            .map_err(BuildError::io("read", &path))?;
+        let mut entry = |kind: &str, content: &[u8]| {
+            for part in [kind.as_bytes(), below.as_os_str().as_bytes(), content] {
+                hash.update((part.len() as u64).to_le_bytes());
+                hash.update(part);
+            }
+        };
+        if metadata.is_symlink() {
+            let target = fs::read_link(&path).map_err(BuildError::io("read", &path))?;
+            entry("link", target.as_os_str().as_bytes());
+        } else if metadata.is_dir() {
+            hash_folder(root, &below, hash)?;
+        } else if metadata.is_file() {
+            let is_program = metadata.permissions().mode() & 0o100 != 0;
+            let content = fs::read(&path).map_err(BuildError::io("read", &path))?;
+            entry(if is_program { "program" } else { "file" }, &content);
+        }
+    }
+    Ok(())
+}
+
+/// The digits of a finished hash.
+pub(crate) fn hexadecimal(hash: Sha256) -> String {
+    let bytes = hash.finalize();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_recognised_and_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, tarball) = (dir.path().join("pg-17"), dir.path().join("x-1.2.tar.xz"));
+        fs::create_dir_all(folder.join(".git")).unwrap();
+        fs::write(&tarball, "").unwrap();
+        let parse = |path: &Path, rest: &str| {
+            GivenSource::parse(&format!("{}{rest}", path.display())).map_err(|e| e.to_string())
+        };
+        assert_eq!(parse(&folder, "").unwrap().word(), "pg_17");
+        assert_eq!(parse(&tarball, "").unwrap().word(), "x_1_2");
+        assert_eq!(parse(&folder, "@REL_17_2").unwrap().word(), "REL_17_2");
+        for (path, rest, wanted) in [
+            (&folder, "x", "there is no source"),
+            (&folder, "@", "is not a revision"),
+            (&folder, "@--help", "is not a revision"),
+            (&tarball, "@v1", "is not a git checkout"),
+        ] {
+            let error = parse(path, rest).unwrap_err();
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_folders_hash_is_that_of_names_rights_and_contents_but_not_of_git() {
+        let dir = tempfile::tempdir().unwrap();
+        let (a, git) = (dir.path().join("a.c"), dir.path().join(".git"));
+        fs::write(&a, "int x;").unwrap();
+        let given = GivenSource::Folder(dir.path().to_owned());
+        let hash = || Source::of_given(&given).unwrap().hash;
+        let before = hash();
+        fs::create_dir(&git).unwrap();
+        fs::write(git.join("HEAD"), "ref").unwrap();
+        assert_eq!(hash(), before);
+        fs::set_permissions(&a, fs::Permissions::from_mode(0o755)).unwrap();
+        let program = hash();
+        fs::rename(&a, dir.path().join("b.c")).unwrap();
+        let renamed = hash();
+        fs::write(dir.path().join("b.c"), "int y;").unwrap();
+        let hashes = [before, program, renamed, hash()];
+        for (index, one) in hashes.iter().enumerate() {
+            assert!(!hashes[index + 1..].contains(one), "{index}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The folder in which a source becomes a build, and how it goes on after an interruption.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use sha2::{Digest, Sha256};
+
+use crate::builds::error::BuildError;
+use crate::builds::folder::{self, remove, text_of};
+use crate::builds::make::account::Account;
+use crate::builds::make::compiler::{CC, CXX, Compiler};
+use crate::builds::make::needs::{self, is_program};
+use crate::builds::make::recipe::{MakePlan, Step, filled, staged};
+use crate::builds::make::run::{Run, count_objects, log_of};
+use crate::builds::make::source::{Source, hexadecimal};
+use crate::builds::make::verify::RECORD;
+use crate::builds::make::version;
+use crate::builds::progress::{Stage, Watch};
+use crate::builds::record::MadeFrom;
+
+/// In the cache's folder: the workshops, and what ccache keeps for itself.
+pub(crate) const WORK: &str = "work";
+const CCACHE: &str = "ccache";
+/// In a workshop: what it is for, and which steps are done.
+const FOR: &str = "for";
+const DONE: &str = "done";
+
+/// Where workshops are, and how commands run in them.
+#[derive(Clone, Copy)]
+pub(crate) struct Shops<'a> {
+    /// The cache's folder.
+    pub cache: &'a Path,
+    /// This program's binary, if commands run under a guard.
+    pub guard: Option<&'a Path>,
+    /// How many commands run at the same time.
+    pub jobs: usize,
+}
+
+/// A build that is to be made.
+pub(crate) struct Make<'a> {
+    pub plan: &'a MakePlan,
+    pub source: &'a Source,
+    /// The workshop's name.
+    pub key: &'a str,
+    pub shops: Shops<'a>,
+    /// How many object files an earlier build of the engine had.
+    pub objects: Option<u64>,
+}
+
+/// What was made.
+pub(crate) struct Made {
+    /// Holds what was installed; below the workshop.
+    pub root: PathBuf,
+    pub from: MadeFrom,
+}
+
+impl Make<'_> {
+    /// What the build is made of.
+    pub fn made_of(&self) -> Result<MadeFrom, BuildError> {
+        made_from(self.plan, &self.source.hash, self.source.family())
+    }
+
+    /// The same for what comes to the same build: a plan, and a source with its hash and family.
+    pub fn identity(plan: &MakePlan, hash: &str, family: &str) -> Result<String, BuildError> {
+        Ok(made_from(plan, hash, family)?.identity)
+    }
+
+    /// Makes it. A workshop that was left goes on where it ended.
+    pub fn run(&self, from: MadeFrom, watch: &mut Watch<'_>) -> Result<Made, BuildError> {
+        let started = Instant::now();
+        let shop = self.open(&from)?;
+        watch.begin(Stage::Unpacking)?;
+        let (source, stage) = (shop.join("source"), shop.join("stage"));
+        if self.source.is_incremental() || !is_done(&shop, "source")? {
+            self.source.put(&source, watch)?;
+            set_done(&shop, "source")?;
+        }
+        let version = version::read(&source, &self.plan.how.version)?;
+        folder::make(&stage)?;
+        folder::make(&shop.join("objects"))?;
+        let account = Account::of(&shop)?;
+        watch.begin(Stage::Making)?;
+        for step in &self.plan.how.steps {
+            if step.once && is_done(&shop, &step.name)? {
+                continue;
+            }
+            self.step(step, &shop, &version, account, watch)?;
+            set_done(&shop, &step.name)?;
+        }
+        let root = staged(&stage, &self.plan.how.prefix);
+        if !root.is_dir() {
+            return Err(BuildError::Unfit(format!(
+                "the recipe's steps installed nothing in {}; mend the recipe",
+                root.display()
+            )));
+        }
+        account.take_back(&root)?;
+        Ok(Made {
+            root,
+            from: MadeFrom {
+                objects: count_objects(&shop),
+                seconds: started.elapsed().as_secs(),
+                ..from
+            },
+        })
+    }
+
+    /// The workshop's folder.
+    pub fn folder(&self) -> PathBuf {
+        self.shops.cache.join(WORK).join(self.key)
+    }
+
+    /// Removes the workshop, unless the next commit goes on in it.
+    pub fn close(&self) -> Result<(), BuildError> {
+        let shop = self.folder();
+        let rest = if self.source.is_incremental() {
+            shop.join("stage")
+        } else {
+            shop
+        };
+        remove(&rest)
+    }
+
+    /// A workshop for these tools and this source: one that was left for others is cleared.
+    fn open(&self, from: &MadeFrom) -> Result<PathBuf, BuildError> {
+        let shop = self.folder();
+        let path = shop.join(FOR);
+        if text_of(&path)?.as_ref() != Some(&from.tools) {
+            remove(&shop)?;
+            folder::make(&shop)?;
+            fs::write(&path, &from.tools).map_err(BuildError::io("write", &path))?;
+        }
+        // What an earlier try installed may be of another commit.
+        remove(&shop.join("stage"))?;
+        Ok(shop)
+    }
+
+    fn step(
+        &self,
+        step: &Step,
+        shop: &Path,
+        version: &str,
+        account: Account,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), BuildError> {
+        let how = &self.plan.how;
+        let text = |path: PathBuf| path.display().to_string();
+        let values = [
+            ("flags", format!("{} {RECORD}", self.plan.flags.options)),
+            ("cc", CC.to_owned()),
+            ("cxx", CXX.to_owned()),
+            ("jobs", self.shops.jobs.to_string()),
+            ("prefix", text(how.prefix.clone())),
+            ("stage", text(shop.join("stage"))),
+            ("source", text(shop.join("source"))),
+            ("objects", text(shop.join("objects"))),
+        ];
+        let fill = |text: &str| filled(text, &values);
+        let mut env: Vec<(String, String)> = how
+            .env
+            .iter()
+            .map(|(name, value)| (name.clone(), fill(value)))
+            .collect();
+        env.push(("HOME".to_owned(), text(shop.to_owned())));
+        env.extend(self.ccache(shop, account)?);
+        let run = Run {
+            name: &step.name,
+            arguments: step.arguments(version, &fill),
+            env,
+            folder: &shop.join("source"),
+            prefix: account.prefix(),
+            guard: self.shops.guard,
+            log: &log_of(shop),
+            objects: shop,
+            wanted_objects: self.objects.unwrap_or(how.objects),
+        };
+        run.run(watch).map_err(|error| match error {
+            BuildError::Failed { step, line, log } => {
+                let package = needs::package_of(&line, &how.needs);
+                let package =
+                    package.map(|name| format!(" (install it with `apt-get install {name}`)"));
+                let line = format!("{line}{}", package.unwrap_or_default());
+                BuildError::Failed { step, line, log }
+            }
+            error => error,
+        })
+    }
+
+    /// If ccache is installed, compilers are called through it: what an earlier build compiled with
+    /// the same options is taken from its cache, which comes to the same bytes.
+    fn ccache(&self, shop: &Path, account: Account) -> Result<Vec<(String, String)>, BuildError> {
+        if !is_program("ccache") {
+            return Ok(Vec::new());
+        }
+        let (names, cache) = (shop.join("compilers"), self.shops.cache.join(CCACHE));
+        folder::make(&names)?;
+        if !cache.exists() {
+            folder::make(&cache)?;
+            account.give(&cache)?;
+        }
+        let ccache = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+            .map(|folder| folder.join("ccache"))
+            .find(|path| path.is_file())
+            .unwrap_or_else(|| PathBuf::from("ccache"));
+        for name in [CC, CXX] {
+            let link = names.join(name);
+            if !link.is_symlink() {
+                std::os::unix::fs::symlink(&ccache, &link)
+                    .map_err(BuildError::io("make", &link))?;
+            }
+        }
+        let path = std::env::var("PATH").unwrap_or_default();
+        Ok(vec![
+            ("PATH".to_owned(), format!("{}:{path}", names.display())),
+            ("CCACHE_DIR".to_owned(), cache.display().to_string()),
+            ("CCACHE_BASEDIR".to_owned(), shop.display().to_string()),
+        ])
+    }
+}
+
+fn made_from(plan: &MakePlan, hash: &str, family: &str) -> Result<MadeFrom, BuildError> {
+    let compiler = Compiler::find(&plan.flags.options)?;
+    let how = &plan.how;
+    let tools = format!(
+        "{:?}\n{:?}\n{}\n{}\n{}\n{}",
+        how.steps,
+        how.env,
+        how.prefix.display(),
+        plan.flags.options,
+        compiler.version,
+        compiler.native.as_deref().unwrap_or_default(),
+    );
+    let sum = |text: &str| hexadecimal(Sha256::new_with_prefix(text));
+    Ok(MadeFrom {
+        identity: sum(&format!("{tools}\n{hash}")),
+        tools: sum(&format!("{tools}\n{family}")),
+        source: hash.to_owned(),
+        compiler: compiler.version,
+        flag_set: plan.flags.name.clone(),
+        flags: plan.flags.options.clone(),
+        features: how.features.clone(),
+        objects: 0,
+        seconds: 0,
+    })
+}
+
+/// Whether a step was done in a workshop.
+fn is_done(shop: &Path, step: &str) -> Result<bool, BuildError> {
+    let done = text_of(&shop.join(DONE))?.unwrap_or_default();
+    Ok(done.lines().any(|line| line == step))
+}
+
+fn set_done(shop: &Path, step: &str) -> Result<(), BuildError> {
+    if is_done(shop, step)? {
+        return Ok(());
+    }
+    let path = shop.join(DONE);
+    let text = text_of(&path)?.unwrap_or_default();
+    fs::write(&path, format!("{text}{step}\n")).map_err(BuildError::io("write", &path))
+}
