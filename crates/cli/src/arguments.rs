@@ -445,6 +445,9 @@ Examples:
   # Among commits, each built when it is probed
   plimsoll bisect --good v1.0 --bad main --step point-query \\
     --plan my.toml --command './build.sh {commit}' --commits commits.txt
+  # Among the commits of a checkout, each compiled by a recipe
+  plimsoll bisect --good REL_17_0 --bad REL_18_0 --step point-query \\
+    --plan my.toml --recipe postgres --source ~/postgres
 
 Exit code 0 if every step is found at one build, 4 if not.")]
 pub struct Bisect {
@@ -478,6 +481,16 @@ pub struct Bisect {
     /// File with one commit per line, oldest first
     #[arg(long, value_name = "FILE", requires = "command")]
     pub commits: Option<PathBuf>,
+    /// Compile the commits from good to bad by the recipe of this engine, as `build make` does
+    #[arg(long, value_name = "ENGINE", requires = "source",
+        conflicts_with_all = ["command", "builds"])]
+    pub recipe: Option<BuildName>,
+    /// The git checkout that the commits are in
+    #[arg(long, value_name = "DIR", requires = "recipe")]
+    pub source: Option<PathBuf>,
+    /// Flag set to compile them with [default: the recipe's, o2nofp]
+    #[arg(long, value_name = "SET", requires = "recipe")]
+    pub flags: Option<String>,
     /// Maximum blocks per probe [default: 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub blocks: Option<u32>,

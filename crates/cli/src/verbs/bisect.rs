@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicUsize;
 use plimsoll_core::name::BuildName;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::bisect::{
-    BisectRequest, BuildCommand, Candidates, SearchEnd, SearchNotice, SearchOutcome, Step, Watcher,
-    Weight, bisect as search,
+    BisectRequest, BuildCommand, Candidates, CommitMaker, CommitRecipe, SearchEnd, SearchNotice,
+    SearchOutcome, Step, Watcher, Weight, bisect as search,
 };
 use plimsoll_lab::builds::BuildCache;
 use plimsoll_lab::{
@@ -92,7 +92,8 @@ fn candidates(
     arguments: &Bisect,
 ) -> Result<Candidates, Failure> {
     let (good, bad) = (arguments.good.as_str(), arguments.bad.as_str());
-    let has_names = !arguments.builds.is_empty() || arguments.command.is_some();
+    let has_names =
+        !arguments.builds.is_empty() || arguments.command.is_some() || arguments.recipe.is_some();
     let (loaded, header) = match &arguments.plan {
         Some(plan) => (load_plan(Some(plan))?, None),
         None => {
@@ -111,8 +112,20 @@ fn candidates(
     if let (Some(command), Some(file)) = (&arguments.command, &arguments.commits) {
         let commits = read_commits(file)?;
         let command = BuildCommand::new(command)?.under_guard(program.to_owned());
+        let maker = CommitMaker::Command(command);
+        return Ok(Candidates::of_commits(&loaded, &commits, maker, good, bad)?);
+    }
+    if let (Some(recipe), Some(repository)) = (&arguments.recipe, &arguments.source) {
+        let recipe = CommitRecipe {
+            engine: recipe.engine,
+            repository: repository.clone(),
+            flags: arguments.flags.clone(),
+        };
+        let commits = recipe.commits(good, bad)?;
+        let maker = CommitMaker::Recipe(recipe);
+        let (first, last) = (&commits[0], &commits[commits.len() - 1]);
         return Ok(Candidates::of_commits(
-            &loaded, &commits, command, good, bad,
+            &loaded, &commits, maker, first, last,
         )?);
     }
     let names: Vec<BuildName> = if has_names {

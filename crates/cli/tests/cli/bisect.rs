@@ -326,6 +326,10 @@ fn what_cannot_be_searched_is_said() {
             "the commits no.txt cannot be read",
         ),
         (
+            with(&["--recipe", "postgres", "--source", "."]),
+            "has no revision a; look with `git log`",
+        ),
+        (
             vec!["bisect", "--good", "a", "--bad", "b", "--step", "x"],
             "there is no campaign",
         ),

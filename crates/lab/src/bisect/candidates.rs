@@ -16,6 +16,7 @@ use plimsoll_engine::process::{MARK, child_command, describe_status, end_below};
 use plimsoll_store::header::{CampaignHeader, CellHeader};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::recipe::CommitRecipe;
 use crate::builds::{BuildCache, BuildError};
 use crate::campaign::{LoadedPlan, RequiredBuilds, look_up_cells, seed_from_clock};
 use crate::error::LabError;
@@ -165,13 +166,59 @@ fn mark() -> PathBuf {
     PathBuf::from(format!("/build-of/{}", std::process::id()))
 }
 
+/// What turns a commit into a build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommitMaker {
+    Command(BuildCommand),
+    Recipe(CommitRecipe),
+}
+
+impl CommitMaker {
+    /// The name of a commit's build, which is made now if it is not here. The inner error says why
+    /// the commit has none.
+    fn build(
+        &self,
+        commit: &str,
+        engine: EngineName,
+        builds: &BuildCache,
+        stop_requests: &AtomicUsize,
+    ) -> Result<Result<BuildName, String>, LabError> {
+        let command = match self {
+            Self::Recipe(recipe) => return Ok(recipe.make(commit, builds, stop_requests)),
+            Self::Command(command) => command,
+        };
+        let name: BuildName = format!("{engine}+{commit}")
+            .parse()
+            .map_err(|error| LabError::Usage(format!("{error}")))?;
+        // A search that goes on has some builds already.
+        match builds.get(&name) {
+            Ok(Some(_)) => return Ok(Ok(name)),
+            Ok(None) | Err(BuildError::Unknown(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let folder = match command.run(commit, stop_requests) {
+            Ok(folder) => folder,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        Ok(match builds.add_basedir(&folder, commit) {
+            Ok(build) if build.engine == engine => Ok(name),
+            Ok(build) => Err(format!(
+                "{} is a build of {}, and the plan's is {engine}",
+                folder.display(),
+                build.engine
+            )),
+            Err(error) => Err(error.to_string()),
+        })
+    }
+}
+
 enum Source {
     /// All builds are known.
     Cells(Vec<(Cell, CellHeader)>),
     /// A build is made when it is probed.
     Commits {
         plan: Box<LoadedPlan>,
-        command: BuildCommand,
+        maker: CommitMaker,
         engine: EngineName,
         made: BTreeMap<usize, (Cell, CellHeader)>,
     },
@@ -283,14 +330,14 @@ impl Candidates {
         ))
     }
 
-    /// Commits, oldest first, each of which a command turns into a build when it is probed.
+    /// Commits, oldest first, each of which is turned into a build when it is probed.
     ///
     /// # Errors
     /// When a commit's name could mean something to a shell, or good does not come before bad.
     pub fn of_commits(
         plan: &LoadedPlan,
         commits: &[String],
-        command: BuildCommand,
+        maker: CommitMaker,
         good: &str,
         bad: &str,
     ) -> Result<Self, LabError> {
@@ -310,7 +357,7 @@ impl Candidates {
         let engine = plan.plan.cells[plan.plan.base].build.engine;
         let source = Source::Commits {
             plan: Box::new(plan.clone()),
-            command,
+            maker,
             engine,
             made: BTreeMap::new(),
         };
@@ -384,45 +431,22 @@ impl Candidates {
         builds: &BuildCache,
         stop_requests: &AtomicUsize,
     ) -> Result<Result<(Cell, CellHeader), String>, LabError> {
-        let (plan, command, engine, made) = match &mut self.source {
+        let (plan, maker, engine, made) = match &mut self.source {
             Source::Cells(cells) => return Ok(Ok(cells[index].clone())),
             Source::Commits {
                 plan,
-                command,
+                maker,
                 engine,
                 made,
-            } => (plan, command, *engine, made),
+            } => (plan, maker, *engine, made),
         };
         if let Some(cell) = made.get(&index) {
             return Ok(Ok(cell.clone()));
         }
-        let commit = &self.names[index];
-        let name: BuildName = format!("{engine}+{commit}")
-            .parse()
-            .map_err(|error| LabError::Usage(format!("{error}")))?;
-        // A search that goes on has some builds already.
-        let is_here = match builds.get(&name) {
-            Ok(build) => build.is_some(),
-            Err(BuildError::Unknown(_)) => false,
-            Err(error) => return Err(error.into()),
+        let name = match maker.build(&self.names[index], engine, builds, stop_requests)? {
+            Ok(name) => name,
+            Err(reason) => return Ok(Err(reason)),
         };
-        if !is_here {
-            let folder = match command.run(commit, stop_requests) {
-                Ok(folder) => folder,
-                Err(reason) => return Ok(Err(reason)),
-            };
-            match builds.add_basedir(&folder, commit) {
-                Ok(build) if build.engine == engine => {}
-                Ok(build) => {
-                    return Ok(Err(format!(
-                        "{} is a build of {}, and the plan's is {engine}",
-                        folder.display(),
-                        build.engine
-                    )));
-                }
-                Err(error) => return Ok(Err(error.to_string())),
-            }
-        }
         let mut loaded = (**plan).clone();
         loaded.plan.cells = vec![with_build(plan, &name)?];
         let mut headers =
@@ -567,7 +591,8 @@ mod tests {
         ))
         .unwrap();
         let mut candidates =
-            Candidates::of_commits(&plan, &commits, command, "old", "new").unwrap();
+            Candidates::of_commits(&plan, &commits, CommitMaker::Command(command), "old", "new")
+                .unwrap();
         let builds = BuildCache::new(dir.path().join("cache"));
         let mut cell = |index: usize| {
             candidates

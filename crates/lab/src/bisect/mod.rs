@@ -9,12 +9,14 @@
 
 mod campaigns;
 mod candidates;
+mod recipe;
 mod search;
 #[cfg(test)]
 mod simulated;
 
 pub use campaigns::{BisectRequest, Watcher, bisect};
-pub use candidates::{BuildCommand, Candidates};
+pub use candidates::{BuildCommand, Candidates, CommitMaker};
 pub use plimsoll_analysis::bisection::{Probe, Weight, weigh};
 pub use plimsoll_stats::Step;
+pub use recipe::CommitRecipe;
 pub use search::{Probed, Prober, Search, SearchEnd, SearchNotice, SearchOutcome, Weigh, search};

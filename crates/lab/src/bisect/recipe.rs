@@ -1,0 +1,113 @@
+//! Commits of a git checkout, each compiled by a recipe when it is probed.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use plimsoll_core::engines::EngineName;
+use plimsoll_core::name::BuildName;
+
+use crate::builds::make::git::{commit_of, is_so, lines};
+use crate::builds::{BuildCache, GivenSource, MakeRequest};
+use crate::error::LabError;
+
+/// Digits of a commit's hash in names: enough for any history.
+const HASH_DIGITS: usize = 12;
+
+/// Compiles commits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitRecipe {
+    pub engine: EngineName,
+    /// The git checkout.
+    pub repository: PathBuf,
+    /// The flag set's name, or the recipe's usual one.
+    pub flags: Option<String>,
+}
+
+impl CommitRecipe {
+    /// The commits from `good` to `bad`, both included, oldest first: those that `bad` has and
+    /// `good` has not, a merge being one.
+    ///
+    /// # Errors
+    /// When the checkout lacks one of them, or `bad` does not come after `good`.
+    pub fn commits(&self, good: &str, bad: &str) -> Result<Vec<String>, LabError> {
+        let repository = self.repository.as_path();
+        let (first, last) = (commit_of(repository, good)?, commit_of(repository, bad)?);
+        let is_before = is_so(repository, &["merge-base", "--is-ancestor", &first, &last])?;
+        if !is_before || first == last {
+            return Err(LabError::Usage(format!(
+                "{good} does not come before {bad} in {}; swap them, or name commits of one branch",
+                repository.display()
+            )));
+        }
+        let range = format!("{first}..{last}");
+        let list = ["rev-list", "--reverse", "--first-parent", &range];
+        let later = lines(repository, &list)?;
+        let short = |commit: String| commit.chars().take(HASH_DIGITS).collect();
+        Ok([first].into_iter().chain(later).map(short).collect())
+    }
+
+    /// Makes the build of a commit, unless the cache has it. The inner error says why the commit
+    /// has none.
+    pub(super) fn make(
+        &self,
+        commit: &str,
+        builds: &BuildCache,
+        stop_requests: &AtomicUsize,
+    ) -> Result<BuildName, String> {
+        let request = MakeRequest {
+            engine: self.engine,
+            version: None,
+            flags: self.flags.clone(),
+            source: Some(GivenSource::Commit {
+                repository: self.repository.clone(),
+                revision: commit.to_owned(),
+            }),
+            label: None,
+        };
+        let is_stopped = || stop_requests.load(Ordering::SeqCst) > 0;
+        let made = builds.make(&request, &mut |_| {}, &is_stopped);
+        let made = made.map_err(|error| error.to_string())?;
+        made.build.name.parse().map_err(|error| format!("{error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builds::make::git::git;
+
+    #[test]
+    fn commits_are_listed_from_good_to_bad() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = |arguments: &[&str]| {
+            let mut command = git(dir.path());
+            command.args(["-c", "user.name=x", "-c", "user.email=x@example.org"]);
+            assert!(command.args(arguments).status().unwrap().success());
+        };
+        run(&["init", "--quiet"]);
+        for name in ["one", "two", "three"] {
+            run(&["commit", "--quiet", "--allow-empty", "-m", name]);
+            run(&["tag", name]);
+        }
+        let recipe = CommitRecipe {
+            engine: EngineName::Postgres,
+            repository: dir.path().to_owned(),
+            flags: None,
+        };
+        let all = recipe.commits("one", "three").unwrap();
+        assert_eq!(all.len(), 3);
+        assert!(
+            all.iter().all(|commit| commit.len() == HASH_DIGITS),
+            "{all:?}"
+        );
+        assert_eq!(recipe.commits("two", "HEAD").unwrap(), all[1..]);
+        for (good, bad, wanted) in [
+            ("three", "one", "three does not come before one"),
+            ("one", "one", "one does not come before one"),
+            ("one", "four", "has no revision four"),
+        ] {
+            let error = recipe.commits(good, bad).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+}
