@@ -120,6 +120,7 @@ mod tests {
             schedule: Vec::new(),
             data_dir: "/var/tmp/plimsoll".into(),
             confirm: None,
+            fleet: None,
         }
     }
 

@@ -33,6 +33,8 @@ pub struct Console {
     name_width: usize,
     has_live_line: bool,
     last_plain: Instant,
+    /// The host that what is shown now happens on, with a colon.
+    host: String,
 }
 
 impl Console {
@@ -64,6 +66,7 @@ impl Console {
             name_width: 0,
             has_live_line: false,
             last_plain: Instant::now(),
+            host: String::new(),
         })
     }
 
@@ -98,18 +101,20 @@ impl Console {
     /// A line of its own.
     pub fn line(&mut self, text: &str) {
         self.clear();
+        let text = format!("{}{text}", self.host);
         match &self.view {
-            Some(view) => view.print(text),
+            Some(view) => view.print(&text),
             None => tell!("{text}"),
         }
         self.last_plain = Instant::now();
     }
 
     fn live(&mut self, text: &str) {
+        let with_host = format!("{}{text}", self.host);
         if let Some(view) = &mut self.view {
-            view.running(text);
+            view.running(&with_host);
         } else if self.is_terminal {
-            let _ = write!(stderr(), "\r\x1b[K{}", fit(text));
+            let _ = write!(stderr(), "\r\x1b[K{}", fit(&with_host));
             let _ = stderr().flush();
             self.has_live_line = true;
         } else if self.last_plain.elapsed() >= PLAIN_INTERVAL {
@@ -179,7 +184,8 @@ impl Observer for Console {
                 trials,
                 cell,
             } => {
-                if let Some(view) = &mut self.view {
+                // Hosts are at different places of the schedule.
+                if let Some(view) = self.view.as_mut().filter(|_| self.host.is_empty()) {
                     view.begins("trial", trial.number, trials as u32);
                 }
                 self.line(&format!(
@@ -233,6 +239,11 @@ impl Observer for Console {
                 "\x1b[31m{}: not complete: {reason}\x1b[0m",
                 cell.label
             )),
+            Notice::OnHost { host, notice } => {
+                self.host = format!("{host}: ");
+                self.notice(notice.clone());
+                self.host.clear();
+            }
             Notice::Remark(text) => self.line(text),
             Notice::Warning(text) => self.line(&format!("\x1b[33m{text}\x1b[0m")),
             Notice::Trial(message) => self.trial_message(message),

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::Filesystem;
+use crate::machine_id;
 use crate::memory::Memory;
 use crate::parse::text_field;
 use crate::sys::{Sys, chosen, is_virtual};
@@ -22,7 +23,8 @@ pub enum Fact {
     Unavailable(String),
 }
 
-/// The machine under a trial. No host name, user name, path or serial number is in it.
+/// The machine under a trial. No host name, user name, path or serial number is in it. A campaign on
+/// several machines adds `host`: the name that its user calls the machine by.
 ///
 /// - The processors: `cpu_model`, `cpus_online`, `cpus_allowed` (the list of those this process may
 ///   use), `smt`, `numa_nodes`; how their clock is set: `cpu_governor` (several are joined by
@@ -31,7 +33,7 @@ pub enum Fact {
 ///   writes back: `dirty_ratio`, `dirty_background_ratio`, `dirty_bytes`, `dirty_background_bytes`
 ///   (of each pair the one that is not 0 counts).
 /// - The system: `kernel`, `os`, `hypervisor` (`yes` or `no`), `clocksource`, `aslr`,
-///   `perf_event_paranoid`.
+///   `perf_event_paranoid`; `machine_id`, a hash: see [`crate::machine_id()`].
 /// - What the data directory is on: `data_filesystem`, `data_mount_options`, `data_device`,
 ///   `data_scheduler`, `data_rotational`.
 /// - How it was at the capture: `now_load_average`, `now_memory_available_bytes`, `now_uptime_s`.
@@ -144,7 +146,7 @@ impl Machine<'_> {
         ]
     }
 
-    fn system(&self) -> Facts<6> {
+    fn system(&self) -> Facts<7> {
         let hypervisor = is_virtual(&self.proc.read("cpuinfo"), &self.sys);
         let hypervisor = hypervisor.map(|is_virtual| match is_virtual {
             true => String::from("yes"),
@@ -160,6 +162,7 @@ impl Machine<'_> {
                 "perf_event_paranoid",
                 self.setting("kernel/perf_event_paranoid"),
             ),
+            ("machine_id", machine_id::of_etc(self.etc)),
         ]
     }
 

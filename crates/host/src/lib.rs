@@ -16,6 +16,7 @@ mod canary;
 mod collector;
 mod disk;
 mod environment;
+mod machine_id;
 mod memory;
 mod parse;
 mod proc;
@@ -33,6 +34,7 @@ pub use collector::{
 };
 pub use disk::InFlight;
 pub use environment::{Environment, Fact, capture_environment};
+pub use machine_id::machine_id;
 pub use memory::Memory;
 pub use proc::Proc;
 pub use processes::{

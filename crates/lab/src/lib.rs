@@ -11,8 +11,10 @@ mod campaign_run;
 mod config;
 mod confirm;
 mod error;
+pub mod fleet;
 mod forecast;
 pub mod guard;
+mod input;
 mod leftovers;
 mod message;
 mod observer;
@@ -27,11 +29,13 @@ pub mod trial;
 mod trial_process;
 
 pub use campaign::{
-    CampaignRequest, LoadedPlan, create_campaign, load_plan, parse_plan, plan_as_survey,
+    CampaignRequest, LoadedPlan, create_campaign, create_fleet_campaign, load_plan, parse_plan,
+    plan_as_survey,
 };
 pub use confirm::{
     ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice,
-    SlicesForecast, StopRule, UntilGated, as_survey, create_confirm, unusual_steps,
+    SlicesForecast, StopRule, UntilGated, as_survey, create_confirm, create_fleet_confirm,
+    unusual_steps,
 };
 pub use error::LabError;
 pub use forecast::{CellForecast, Forecast, StepForecast, forecast};

@@ -54,11 +54,15 @@ pub(crate) struct TrialOrder {
     /// Which of the loads of its cell's data it begins with, from 1; none if there is one only.
     #[serde(default)]
     pub load: Option<u32>,
-    /// The trial's folder in the store.
+    /// The trial's folder in the store. This and the next are absolute: what a trial is started by
+    /// may have another working directory.
     pub dir: PathBuf,
     pub data_dir: PathBuf,
-    /// The orchestrator.
-    pub parent_pid: u32,
+    /// The name of the machine it runs on, where a campaign runs on several.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// When the orchestrator has said nothing for this long, it counts as gone.
+    pub patience_ns: u64,
 }
 
 /// The exit code of a trial that could not even write down that it hangs. The last line of its log
@@ -68,8 +72,15 @@ pub(crate) const HUNG_EXIT: i32 = 70;
 /// The reason of what hangs begins so.
 pub(crate) const HUNG: &str = "hung";
 
-/// How often a trial without turns says that its process lives.
+/// How often an orchestrator, and a trial without turns, says that it lives.
 pub(crate) const BEAT: Duration = Duration::from_secs(5);
+
+/// Whoever says nothing for this long is gone: the orchestrator for its trial, and a trial without
+/// turns for the orchestrator. Both say something every [`BEAT`].
+pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(120);
+
+/// The orchestrator's line that asks for nothing.
+pub(crate) const LIVES: &str = "beat";
 
 /// The orchestrator's command that ends the step in flight and the trial.
 pub(crate) const STOP: &str = "stop";

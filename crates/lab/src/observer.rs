@@ -8,7 +8,7 @@ use plimsoll_core::schedule::ScheduledTrial;
 use crate::message::TrialMessage;
 
 /// What happens in a campaign.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Notice<'a> {
     TrialStart {
         trial: &'a ScheduledTrial,
@@ -56,6 +56,12 @@ pub enum Notice<'a> {
     Turns(&'a TurnsProgress),
     /// A step in turns is over in this start.
     StepTurns(&'a StepTurns),
+    /// Something happens on another machine.
+    OnHost {
+        /// What the user calls it.
+        host: &'a str,
+        notice: &'a Notice<'a>,
+    },
     /// Good to know: how far a campaign with a budget has come, that nothing is left to run.
     Remark(&'a str),
     /// Something went wrong that ends nothing.

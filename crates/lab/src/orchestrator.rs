@@ -60,31 +60,63 @@ pub fn run_campaign_until(
     take_builds_that_came(campaign, &lock, builds)?;
     campaign.reopen(&lock)?;
     let campaign = &*campaign;
-    let installed = installed_builds(builds, &campaign.header.cells);
     let done = campaign.trials()?;
     tell_what_is_left(campaign, &done, observer);
-    let data_root = PathBuf::from(&campaign.header.data_dir);
-    // Whatever earlier runs have left there is gone then, but for servers whose environment we may
-    // not read.
-    let _turn = turn.map_or_else(|| take_data_root(&data_root), Ok)?;
-    let data_dir = clear_data_dir(campaign, &data_root)?;
-    let runner = Runner {
+    let setting = Setting {
         campaign,
         passwords: &passwords,
+        builds,
         program,
-        installed: &installed,
+        host: None,
     };
-    let mut run = CampaignRun {
-        runner: &runner,
-        states: States::new(&runner, &data_dir),
-        data_dir: &data_dir,
-        observer,
-    };
-    let end = run_designed(&mut run, &lock, &done);
-    // Of one that was interrupted, too: resuming it makes all data again. And of one that failed,
-    // because the data may be what filled the disk.
-    remove_data(&data_dir, run.observer);
-    end
+    setting.run(turn, observer, |run| run_designed(run, &lock, &done))
+}
+
+/// What trials of a campaign run with on this machine. The campaign's lock is held.
+pub(crate) struct Setting<'a> {
+    pub campaign: &'a CampaignDir,
+    pub passwords: &'a Passwords,
+    pub builds: &'a BuildCache,
+    pub program: &'a Path,
+    /// The name of this machine, where the campaign runs on several.
+    pub host: Option<&'a str>,
+}
+
+impl Setting<'_> {
+    /// Takes the data folder, ends and removes what earlier runs have left in it, and removes what
+    /// is left when `body` is over.
+    pub fn run<T>(
+        &self,
+        turn: Option<DataTurn>,
+        observer: &mut dyn StopRule,
+        body: impl FnOnce(&mut CampaignRun<'_, '_>) -> Result<T, LabError>,
+    ) -> Result<T, LabError> {
+        let campaign = self.campaign;
+        let installed = installed_builds(self.builds, &campaign.header.cells);
+        let data_root = PathBuf::from(&campaign.header.data_dir);
+        // Whatever earlier runs have left there is gone then, but for servers whose environment we
+        // may not read.
+        let _turn = turn.map_or_else(|| take_data_root(&data_root), Ok)?;
+        let data_dir = clear_data_dir(campaign, &data_root)?;
+        let runner = Runner {
+            campaign,
+            passwords: self.passwords,
+            program: self.program,
+            host: self.host,
+            installed: &installed,
+        };
+        let mut run = CampaignRun {
+            runner: &runner,
+            states: States::new(&runner, &data_dir),
+            data_dir: &data_dir,
+            observer,
+        };
+        let end = body(&mut run);
+        // Of one that was interrupted, too: resuming it makes all data again. And of one that
+        // failed, because the data may be what filled the disk.
+        remove_data(&data_dir, run.observer);
+        end
+    }
 }
 
 /// All trials, as the campaign's design has them.
@@ -130,69 +162,20 @@ fn run_trials(
     is_confirming: bool,
 ) -> Result<CampaignEnd, LabError> {
     let campaign = run.runner.campaign;
-    let schedule = &campaign.header.schedule;
-    let mut queue = not_complete(schedule, done);
-    let mut witness = Witness::of(done, campaign.header.plan.limits);
-    let confirm = campaign.header.confirm.as_ref();
-    // A plan that ran with verdicts takes as long as was forecast.
-    let mut repeats = Repeats {
-        may_repeat: confirm.is_some_and(|confirm| confirm.of.is_some()),
-        earlier: Repeats::earlier(done),
-        ..Repeats::default()
-    };
+    let mut queue = not_complete(&campaign.header.schedule, done);
+    let mut disturbances = Disturbances::of(campaign, done);
     let mut broken = 0;
     while let Some((scheduled, attempt)) = queue.pop_front() {
-        if repeats.are_hopeless(scheduled) {
+        if disturbances.repeats.are_hopeless(scheduled) {
             break;
         }
-        let cell = run.runner.cell(scheduled.cell);
-        run.observer.notice(Notice::TrialStart {
-            trial: scheduled,
-            attempt,
-            trials: schedule.len(),
-            cell,
-        });
-        let made = run.runner.make_dir(scheduled, attempt).map(Ok);
-        let ended = match LabError::costs_one_trial(made)? {
-            Ok(dir) => run.run_trial(scheduled, attempt, &dir)?.map(|()| dir),
-            Err(reason) => Err(reason),
-        };
-        match ended {
-            Ok(dir) if is_confirming => {
-                let written = witness.suspect(&dir).map(Ok);
-                let reason = LabError::costs_one_trial(written)?.unwrap_or_else(|reason| {
-                    let label = &cell.label;
-                    let text = format!("{label}: whether it was disturbed is not kept: {reason}");
-                    run.observer.notice(Notice::Warning(&text));
-                    None
-                });
-                let is_again = repeats.look(scheduled, attempt, reason.is_some());
-                if let Some(reason) = reason.filter(|_| repeats.is_worth_a_line()) {
-                    run.observer.notice(Notice::Warning(&format!(
-                        "{}: suspect: {reason}{}",
-                        cell.label,
-                        if is_again {
-                            "; it runs again at the end"
-                        } else {
-                            ""
-                        }
-                    )));
-                }
-                if is_again {
-                    queue.push_back((scheduled, attempt + 1));
-                }
+        match run_attempt(run, scheduled, attempt, &mut disturbances)?.end {
+            AttemptEnd::Complete { is_again } if is_again => {
+                queue.push_back((scheduled, attempt + 1));
             }
-            Ok(_) => {}
-            Err(reason) => {
-                run.observer.notice(Notice::TrialBroken {
-                    cell,
-                    reason: &reason,
-                });
-                if run.is_stopped() {
-                    return Ok(CampaignEnd::Interrupted);
-                }
-                broken += 1;
-            }
+            AttemptEnd::Complete { .. } => {}
+            AttemptEnd::Broken if run.is_stopped() => return Ok(CampaignEnd::Interrupted),
+            AttemptEnd::Broken => broken += 1,
         }
         // Only whole blocks are looked at: a candidate that is ahead of the others is not a pair.
         let block = scheduled.block;
@@ -201,15 +184,121 @@ fn run_trials(
             return Ok(CampaignEnd::Decided { block });
         }
     }
-    if let Some(words) = repeats.in_words() {
+    if let Some(words) = disturbances.repeats.in_words() {
         run.observer.notice(Notice::Warning(&words));
     }
     Ok(CampaignEnd::of_broken(broken))
 }
 
+/// An attempt at a trial that is over.
+pub(crate) struct Attempt {
+    /// Its folder, sealed; none where the disk did not take one.
+    pub dir: Option<PathBuf>,
+    pub end: AttemptEnd,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AttemptEnd {
+    Complete {
+        /// It was disturbed, and is to run again after the others.
+        is_again: bool,
+    },
+    Broken,
+}
+
+/// Runs an attempt at a trial. One that is complete is looked at by the witness, in campaigns of
+/// blocks that confirm.
+pub(crate) fn run_attempt(
+    run: &mut CampaignRun<'_, '_>,
+    scheduled: &ScheduledTrial,
+    attempt: u32,
+    disturbances: &mut Disturbances,
+) -> Result<Attempt, LabError> {
+    let cell = run.runner.cell(scheduled.cell);
+    run.observer.notice(Notice::TrialStart {
+        trial: scheduled,
+        attempt,
+        trials: run.runner.campaign.header.schedule.len(),
+        cell,
+    });
+    let made = run.runner.make_dir(scheduled, attempt).map(Ok);
+    let (dir, ended) = match LabError::costs_one_trial(made)? {
+        Ok(dir) => {
+            let ended = run.run_trial(scheduled, attempt, &dir)?;
+            (Some(dir), ended)
+        }
+        Err(reason) => (None, Err(reason)),
+    };
+    let end = match (ended, &dir) {
+        (Ok(()), Some(dir)) => AttemptEnd::Complete {
+            is_again: disturbances.look(run, scheduled, attempt, dir)?,
+        },
+        (Ok(()), None) => AttemptEnd::Broken,
+        (Err(reason), _) => {
+            let reason = &reason;
+            run.observer.notice(Notice::TrialBroken { cell, reason });
+            AttemptEnd::Broken
+        }
+    };
+    Ok(Attempt { dir, end })
+}
+
+/// What witnesses have seen of the trials of a campaign of blocks on this machine.
+pub(crate) struct Disturbances {
+    /// None in campaigns that confirm nothing.
+    witness: Option<Witness>,
+    pub repeats: Repeats,
+}
+
+impl Disturbances {
+    pub fn of(campaign: &CampaignDir, done: &[TrialRecord]) -> Self {
+        let confirm = campaign.header.confirm.as_ref();
+        let limits = campaign.header.plan.limits;
+        Self {
+            witness: confirm.map(|_| Witness::of(done, limits)),
+            // A plan that ran with verdicts takes as long as was forecast.
+            repeats: Repeats {
+                may_repeat: confirm.is_some_and(|confirm| confirm.of.is_some()),
+                earlier: Repeats::earlier(done),
+                ..Repeats::default()
+            },
+        }
+    }
+
+    /// Looks at a trial that is complete: whether it is to run again.
+    fn look(
+        &mut self,
+        run: &mut CampaignRun<'_, '_>,
+        scheduled: &ScheduledTrial,
+        attempt: u32,
+        dir: &Path,
+    ) -> Result<bool, LabError> {
+        let Some(witness) = &mut self.witness else {
+            return Ok(false);
+        };
+        let label = &run.runner.cell(scheduled.cell).label;
+        let written = witness.suspect(dir).map(Ok);
+        let reason = LabError::costs_one_trial(written)?.unwrap_or_else(|reason| {
+            let text = format!("{label}: whether it was disturbed is not kept: {reason}");
+            run.observer.notice(Notice::Warning(&text));
+            None
+        });
+        let is_again = self.repeats.look(scheduled, attempt, reason.is_some());
+        if let Some(reason) = reason.filter(|_| self.repeats.is_worth_a_line()) {
+            let rest = match is_again {
+                true => "; it runs again at the end",
+                false => "",
+            };
+            let text = format!("{label}: suspect: {reason}{rest}");
+            run.observer.notice(Notice::Warning(&text));
+        }
+        Ok(is_again)
+    }
+}
+
 /// Trials that were disturbed from outside, and which of them run again.
 #[derive(Default)]
-struct Repeats {
+pub(crate) struct Repeats {
     may_repeat: bool,
     looked_at: u32,
     disturbed: u32,
@@ -249,14 +338,14 @@ impl Repeats {
     }
 
     /// Whether this is a repeat on a machine that has not become quieter.
-    fn are_hopeless(&mut self, trial: &ScheduledTrial) -> bool {
+    pub fn are_hopeless(&mut self, trial: &ScheduledTrial) -> bool {
         let is_busy = f64::from(self.disturbed) >= BUSY_SHARE * f64::from(self.looked_at);
         self.is_given_up = self.again.contains(&trial.number) && is_busy;
         self.is_given_up
     }
 
     /// A sentence about them for the end, if there were more than a few.
-    fn in_words(&self) -> Option<String> {
+    pub fn in_words(&self) -> Option<String> {
         let counted = format!(
             "{} of {} trials were disturbed",
             self.earlier.1 + self.disturbed,
@@ -416,6 +505,7 @@ mod tests {
             plan,
             data_dir: "/nowhere".to_owned(),
             confirm: Some(serde_json::from_value(confirm).unwrap()),
+            fleet: None,
         };
         let campaign = Store::new(folder.path()).create(&header).unwrap();
         let mut heard = Heard::default();

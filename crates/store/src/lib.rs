@@ -20,6 +20,7 @@ mod store;
 mod trial;
 
 pub use campaign::confirm::{BisectionProbe, Confirm, Design, Placement};
+pub use campaign::fleet::Fleet;
 pub use campaign::folder::{CampaignDir, CampaignRecord, CampaignState, TRIALS_FOLDER};
 pub use campaign::{header, imported};
 pub use command::{DEFAULT_STORE, in_commands, shell_word};
@@ -34,4 +35,4 @@ pub use files::seal::{Change, Mismatch, check_seal, seal};
 pub use profile::{PROFILES_FOLDER, Profile, ProfileAbout, profile_folder, read_profiles};
 pub use series::{HostSeries, OperationSecond, Turn};
 pub use store::{CampaignSummary, Store, utc_now};
-pub use trial::TrialRecord;
+pub use trial::{TrialPlace, TrialRecord};

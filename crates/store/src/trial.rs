@@ -37,6 +37,24 @@ pub struct TrialRecord {
     pub damage: Option<String>,
 }
 
+/// Where an attempt at a trial ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrialPlace<'a> {
+    /// The name of the machine, where the campaign runs on several.
+    pub host: Option<&'a str>,
+    /// See [`TrialStart::machine_id`].
+    pub machine_id: Option<&'a str>,
+}
+
+impl TrialPlace<'_> {
+    /// Whether two attempts ran on one machine: what is not known of one of them, as of trials of
+    /// earlier versions, speaks against nothing.
+    pub fn is_same_machine(&self, other: &Self) -> bool {
+        let ids = self.machine_id.zip(other.machine_id);
+        self.host == other.host && ids.is_none_or(|(a, b)| a == b)
+    }
+}
+
 impl TrialRecord {
     /// Reads the folder of an attempt. What is damaged costs this attempt and no other.
     pub(crate) fn read(
@@ -119,6 +137,15 @@ impl TrialRecord {
             Event::TrialStart(start) => Some(start),
             _ => None,
         })
+    }
+
+    /// Where it ran.
+    pub fn place(&self) -> TrialPlace<'_> {
+        let start = self.start();
+        TrialPlace {
+            host: start.and_then(|start| start.host.as_deref()),
+            machine_id: start.and_then(|start| start.machine_id.as_deref()),
+        }
     }
 
     /// True when it went through to its end.

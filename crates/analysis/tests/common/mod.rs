@@ -118,6 +118,7 @@ impl Campaign {
             plan,
             data_dir: "data".to_owned(),
             confirm,
+            fleet: None,
         };
         let folder = Store::new(dir.path()).create(&header).unwrap();
         Self { dir, folder }
@@ -153,6 +154,8 @@ impl Campaign {
             pid_start_ticks: 99,
             load: None,
             boot_id: "00000000-0000-4000-8000-000000000000".to_owned(),
+            host: None,
+            machine_id: None,
         };
         events.append(&Event::TrialStart(start)).unwrap();
         let ready = ServerReady {

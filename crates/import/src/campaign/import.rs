@@ -371,6 +371,7 @@ fn header(id: &str, unit: &Unit, imported: &Imported) -> CampaignHeader {
         schedule: Vec::new(),
         data_dir: String::new(),
         confirm: None,
+        fleet: None,
     }
 }
 

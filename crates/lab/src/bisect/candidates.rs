@@ -420,6 +420,7 @@ impl Candidates {
             schedule: Vec::new(),
             data_dir: String::new(),
             confirm: None,
+            fleet: None,
         }
     }
 

@@ -22,6 +22,7 @@ pub use cache::{
 };
 pub use error::BuildError;
 pub use inspect::library::is_untested;
+pub(crate) use inspect::server_file::sha256 as file_sha256;
 #[cfg(fuzzing)]
 pub use install::fuzzing::unpack_all;
 pub use make::GivenSource;

@@ -11,7 +11,7 @@ use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::{Plan, PlanError};
 use plimsoll_core::schedule::schedule;
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
-use plimsoll_store::{CampaignDir, Store, StoreError, utc_now};
+use plimsoll_store::{CampaignDir, Fleet, Store, StoreError, utc_now};
 
 pub(crate) use self::cells::{RequiredBuilds, look_up_cells, take_builds_that_came};
 pub(crate) use self::size::{check_disk, check_free, peak_size, peak_table_bytes, state_size};
@@ -131,6 +131,39 @@ pub fn create_campaign(
     Ok((create_in_store(store, header, &plan.name)?, turn))
 }
 
+/// Makes a campaign whose blocks run on other machines. Their folders and disks are looked at there.
+///
+/// # Errors
+/// When a build or a config of the plan is not here, or a cell's server is not ours: blocks on
+/// several machines would measure each other in it.
+pub fn create_fleet_campaign(
+    store: &Store,
+    request: &CampaignRequest<'_>,
+    fleet: Fleet,
+) -> Result<CampaignDir, LabError> {
+    let plan = &request.plan.plan;
+    check_is_ours(plan)?;
+    let builds = RequiredBuilds::Builds(request.missing);
+    let cells = look_up_cells(request.plan, request.builds, builds)?;
+    let header = CampaignHeader {
+        fleet: Some(fleet),
+        ..header(request, cells, Path::new(""))
+    };
+    create_in_store(store, header, &plan.name)
+}
+
+/// Refuses a plan with a server that runs already.
+pub(crate) fn check_is_ours(plan: &Plan) -> Result<(), LabError> {
+    match plan.cells.iter().find(|cell| cell.server.is_some()) {
+        None => Ok(()),
+        Some(cell) => Err(LabError::Usage(format!(
+            "cell {}: its server runs already, and several hosts would measure each other in it: \
+            run the plan without hosts",
+            cell.label
+        ))),
+    }
+}
+
 /// The header of a campaign that is never made: what a confirm of a plan without a survey begins
 /// with. Its id is empty.
 ///
@@ -163,6 +196,7 @@ fn header(
         schedule: schedule(plan.cells.len(), plan.blocks, seed),
         data_dir: data_dir.display().to_string(),
         confirm: None,
+        fleet: None,
     }
 }
 

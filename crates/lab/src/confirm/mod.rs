@@ -17,7 +17,7 @@ pub use gating::UntilGated;
 pub(crate) use profiles::{is_profiled, run_profiles};
 pub use request::{
     ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice, as_survey,
-    create_confirm,
+    create_confirm, create_fleet_confirm,
 };
 pub(crate) use slices::run_starts;
 pub(crate) use stop_rule::PlannedLooks;

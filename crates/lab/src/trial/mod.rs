@@ -29,7 +29,8 @@ use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::{Driver, Step, StepProcess};
 use plimsoll_core::record::TableCheck;
 use plimsoll_host::{
-    AwakeCpus, Fact, Proc, boot_id, capture_environment, process_start_ticks, run_canary,
+    AwakeCpus, Fact, Proc, boot_id, capture_environment, machine_id, process_start_ticks,
+    run_canary,
 };
 use plimsoll_load::{Command, Control};
 use plimsoll_store::event::{
@@ -42,11 +43,12 @@ use plimsoll_workload::{SharedServer, WorkloadRun};
 
 use self::continuation::Continuation;
 use self::early_end::EarlyEnd;
-use self::lifeline::{Input, Lifeline};
+use self::lifeline::Lifeline;
 use self::start::{StartedServer, create_data_dir};
 use self::step::StepContext;
 use self::watchdog::{Deadline, Watchdog};
 use crate::error::LabError;
+use crate::input::Input;
 use crate::message::{BEAT, TrialMessage, TrialOrder};
 
 /// An engine that is asked to stop has this long.
@@ -62,6 +64,8 @@ const START: &str = "start";
 
 /// The fact about the machine that a trial itself decides.
 const IDLE_CPUS: &str = "idle_cpus";
+/// The fact that only a campaign on several machines has: the name it calls this one by.
+const HOST: &str = "host";
 
 /// The body of the internal `trial` verb. `continued` is where an earlier image of this process has
 /// left what it was to do. Returns when the trial has ended and all it has to say is on disk.
@@ -94,7 +98,8 @@ pub fn main(continued: Option<u32>) -> Result<(), LabError> {
         continued,
     };
     let control = Arc::new(Control::default());
-    let lifeline = Lifeline::tie_to_parent(order.parent_pid, control.clone(), input)?;
+    let patience = Duration::from_nanos(order.patience_ns);
+    let lifeline = Lifeline::tie_to_parent(patience, control.clone(), input)?;
     // In turns whoever is silent is waited for by name.
     if !order.has_turns {
         beat()?;
@@ -215,12 +220,19 @@ fn begin(
         pid_start_ticks: process_start_ticks(pid).unwrap_or(0),
         boot_id: boot_id().unwrap_or_default(),
         load: order.load,
+        host: order.host.clone(),
+        machine_id: machine_id().ok(),
     }))?;
     events.sync()?;
     let mut environment = capture_environment(Proc::new(), &order.data_dir);
     environment
         .facts
         .insert(IDLE_CPUS.to_owned(), idle_cpus(awake));
+    if let Some(host) = &order.host {
+        environment
+            .facts
+            .insert(HOST.to_owned(), Fact::Known(host.clone()));
+    }
     write_json_atomically(order.dir.join("env.json"), &environment)?;
     if order.has_canary {
         let canary = run_canary(order.data_dir.parent().unwrap_or(&order.data_dir));

@@ -22,7 +22,7 @@ pub(crate) use self::ending::write_trial_failed;
 pub(crate) use self::process::{END_LIMIT, STOP_PATIENCE, TrialProcess};
 use crate::error::LabError;
 use crate::guard::guarded;
-use crate::message::TrialOrder;
+use crate::message::{SILENCE_LIMIT, TrialOrder};
 use crate::observer::{Notice, Observer};
 use crate::passwords::Passwords;
 use crate::places::remove_data_dir;
@@ -38,6 +38,8 @@ pub(crate) struct Runner<'a> {
     pub campaign: &'a CampaignDir,
     pub passwords: &'a Passwords,
     pub program: &'a Path,
+    /// The name of this machine, where a campaign runs on several.
+    pub host: Option<&'a str>,
     /// The builds of the cells, or why they cannot be had.
     pub installed: &'a [Result<Option<InstalledBuild>, String>],
 }
@@ -102,9 +104,10 @@ impl Runner<'_> {
             has_canary: confirm.is_some_and(|confirm| confirm.design == Design::Blocks),
             profile_ns: None,
             load: None,
-            dir: dir.to_owned(),
-            data_dir: data_dir.to_owned(),
-            parent_pid: std::process::id(),
+            dir: absolute(dir)?,
+            data_dir: absolute(data_dir)?,
+            host: self.host.map(str::to_owned),
+            patience_ns: SILENCE_LIMIT.as_nanos() as u64,
         })
     }
 
@@ -180,6 +183,10 @@ impl Runner<'_> {
             )
         })
     }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, String> {
+    std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 pub(crate) fn make_dir(dir: &Path) -> Result<(), LabError> {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, ExitStatus};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use plimsoll_engine::process::end_below;
@@ -17,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::ending::conclude;
 use crate::error::LabError;
 use crate::leftovers::end_server;
-use crate::message::{HUNG, STOP, TrialMessage, TrialOrder};
+use crate::message::{BEAT, HUNG, LIVES, SILENCE_LIMIT, STOP, TrialMessage, TrialOrder};
 use crate::observer::{Notice, Observer};
 
 /// A trial that was asked to stop has this long before it is ended.
@@ -25,9 +26,6 @@ pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
 /// A guard that has nothing left to wait for ends at once; one that kills what the kernel holds has
 /// this long.
 pub(crate) const END_LIMIT: Duration = Duration::from_secs(60);
-/// A trial says something every [`BEAT`](crate::message::BEAT). One that is stopped, or that the
-/// kernel does not let run, is ended after this long.
-const SILENCE_LIMIT: Duration = Duration::from_secs(120);
 const END_POLL: Duration = Duration::from_millis(5);
 const POLL: Duration = Duration::from_millis(50);
 
@@ -38,7 +36,8 @@ pub(crate) struct TrialProcess {
     log: PathBuf,
     /// The guard.
     child: Child,
-    input: ChildStdin,
+    /// Shared with the thread that says that this process lives.
+    input: Arc<Mutex<ChildStdin>>,
     output: Option<ChildStdout>,
     is_reaped: bool,
     /// Why it was ended, if that was not the user's wish.
@@ -53,6 +52,9 @@ impl TrialProcess {
         child: Child,
         (input, output): (ChildStdin, ChildStdout),
     ) -> Self {
+        let input = Arc::new(Mutex::new(input));
+        let of_trial = Arc::downgrade(&input);
+        std::thread::spawn(move || say_alive(&of_trial));
         Self {
             dir: order.dir.clone(),
             data_dir: order.data_dir.clone(),
@@ -84,7 +86,7 @@ impl TrialProcess {
 
     /// Writes a line to it. One that died is noticed by the end of its output.
     pub fn send_line(&mut self, line: &str) {
-        let _ = writeln!(self.input, "{line}");
+        write_line(&self.input, line);
     }
 
     /// Ends it at once, with all it has started.
@@ -194,6 +196,22 @@ impl Drop for TrialProcess {
             let _ = self.reap();
         }
     }
+}
+
+/// Tells a trial that its orchestrator lives, as long as somebody has the pipe.
+fn say_alive(input: &Weak<Mutex<ChildStdin>>) {
+    loop {
+        std::thread::sleep(BEAT);
+        match input.upgrade() {
+            Some(input) => write_line(&input, LIVES),
+            None => return,
+        }
+    }
+}
+
+fn write_line(input: &Mutex<ChildStdin>, line: &str) {
+    let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ = writeln!(input, "{line}");
 }
 
 fn read_lines(output: impl std::io::Read + Send + 'static) -> Receiver<String> {

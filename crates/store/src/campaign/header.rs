@@ -7,6 +7,7 @@ use plimsoll_core::schedule::ScheduledTrial;
 use serde::{Deserialize, Serialize};
 
 use crate::campaign::confirm::Confirm;
+use crate::campaign::fleet::Fleet;
 
 /// The version of the folder format. A reader refuses a newer one.
 pub const FORMAT: u32 = 2;
@@ -39,6 +40,9 @@ pub struct CampaignHeader {
     /// The design of the experiment, when the campaign confirms what another has found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm: Option<Confirm>,
+    /// The machines that its blocks run on, when that is not this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<Fleet>,
 }
 
 impl CampaignHeader {

@@ -61,6 +61,13 @@ pub struct TrialStart {
     /// Which of the loads of its cell's data it begins with, from 1; none if there is one only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<u32>,
+    /// The name of the machine, where the campaign runs on several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// A hash that names the machine without describing it; none in trials of earlier versions and
+    /// where the machine has no id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_id: Option<String>,
 }
 
 /// See [`Event::ServerReady`].

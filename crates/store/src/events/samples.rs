@@ -31,6 +31,8 @@ pub(crate) fn one_of_each() -> Vec<Event> {
             pid: 7,
             pid_start_ticks: 9,
             boot_id: "b".into(),
+            host: Some("h1".into()),
+            machine_id: Some("c0ffee".into()),
         }),
         Event::ServerReady(ServerReady {
             version: "3.50".into(),
@@ -264,7 +266,8 @@ fn step_done() -> impl Strategy<Value = Event> {
 
 fn trial_start() -> impl Strategy<Value = Event> {
     let numbers = (any::<[u32; 5]>(), any::<[u64; 2]>());
-    (numbers, text(), text()).prop_map(|((small, large), cell, boot_id)| {
+    let place = (text(), option::of(text()), option::of(text()));
+    (numbers, text(), place).prop_map(|((small, large), cell, (boot_id, host, machine_id))| {
         let [trial, attempt, block, methodology_version, pid] = small;
         let [seed, pid_start_ticks] = large;
         Event::TrialStart(TrialStart {
@@ -278,6 +281,8 @@ fn trial_start() -> impl Strategy<Value = Event> {
             pid,
             pid_start_ticks,
             boot_id,
+            host,
+            machine_id,
         })
     })
 }

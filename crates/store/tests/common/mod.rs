@@ -54,6 +54,7 @@ pub fn header(id: &str) -> CampaignHeader {
         plan,
         data_dir: "/var/tmp/plimsoll".into(),
         confirm: None,
+        fleet: None,
     }
 }
 
@@ -72,6 +73,8 @@ pub fn trial_start(trial: u32, attempt: u32) -> Event {
         pid_start_ticks: 1,
         load: None,
         boot_id: "boot".into(),
+        host: None,
+        machine_id: None,
     })
 }
 

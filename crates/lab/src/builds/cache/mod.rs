@@ -27,6 +27,7 @@ use crate::builds::recipes::shipped::{recipes, source_recipes};
 use crate::builds::record::{self, Provenance, Record};
 
 mod check;
+mod copy;
 mod list;
 mod make;
 #[cfg(test)]

@@ -9,18 +9,20 @@ use std::path::Path;
 
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::Division;
-use plimsoll_core::plan::{Budget, Cell, FEWEST_BLOCKS, Plan, Verify};
+use plimsoll_core::plan::{Budget, Cell, FEWEST_BLOCKS, IdleCpus, Plan, Verify};
 use plimsoll_core::schedule::schedule_with_control;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_store::header::{CampaignHeader, FORMAT};
-use plimsoll_store::{BisectionProbe, CampaignDir, Confirm, Design, Placement, Store, utc_now};
+use plimsoll_store::{
+    BisectionProbe, CampaignDir, Confirm, Design, Fleet, Placement, Store, utc_now,
+};
 
 pub use self::candidates::as_survey;
 use self::candidates::{Candidates, candidates};
 pub(super) use self::design::{CellWithSettings, slices_bytes};
 use self::design::{Measured, measured};
 use self::placement::{idle_cpus, placement};
-use crate::campaign::{check_free, create_in_store, peak_size, state_size};
+use crate::campaign::{check_free, check_is_ours, create_in_store, peak_size, state_size};
 use crate::error::LabError;
 use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root_once};
 
@@ -163,11 +165,69 @@ pub fn create_confirm(
         ..plan(request, &candidates, &measured, &confirm)
     };
     let data_dir = prepare_data_root(request.data_dir)?;
+    let header = header(survey, plan, candidates, confirm, &data_dir);
     let header = CampaignHeader {
+        plimsoll_version: request.plimsoll_version.to_owned(),
+        ..header
+    };
+    let name = header.plan.name.clone();
+    Ok((create_in_store(store, header, &name)?, turn, notes))
+}
+
+/// The same for blocks that run on other machines, whose folders and disks are looked at there.
+///
+/// # Errors
+/// As [`create_confirm`], and when it is by slices, whose servers are all on one machine, or takes
+/// profiles.
+pub fn create_fleet_confirm(
+    store: &Store,
+    request: &ConfirmRequest<'_>,
+    fleet: Fleet,
+) -> Result<(CampaignDir, Vec<String>), LabError> {
+    let (survey, choice) = (request.survey, &request.choice);
+    check_is_ours(&survey.plan)?;
+    let DesignChoice::Blocks(_) = choice.design else {
+        return Err(LabError::Usage(
+            "by slices all servers are on one machine: over hosts confirm by blocks, with --blocks \
+            12 or `[verdicts] blocks = 12` in the plan, or run the plan with --screen"
+                .into(),
+        ));
+    };
+    if choice.profile_ns.is_some() {
+        return Err(LabError::Usage(
+            "profiles are taken on this machine: leave out --perf, or --hosts".into(),
+        ));
+    }
+    let mut notes = Vec::new();
+    let candidates = candidates(survey, &choice.cells)?;
+    let measured = measured(choice, &candidates.cells, &candidates.headers, &mut notes)?;
+    let confirm = confirm(request, &candidates, &measured, &mut notes)?;
+    let plan = Plan {
+        // Each host says in env.json whether it could.
+        idle_cpus: Some(survey.plan.idle_cpus.unwrap_or(IdleCpus::Awake)),
+        ..plan(request, &candidates, &measured, &confirm)
+    };
+    let header = CampaignHeader {
+        plimsoll_version: request.plimsoll_version.to_owned(),
+        fleet: Some(fleet),
+        ..header(survey, plan, candidates, confirm, Path::new(""))
+    };
+    let name = header.plan.name.clone();
+    Ok((create_in_store(store, header, &name)?, notes))
+}
+
+fn header(
+    survey: &CampaignHeader,
+    plan: Plan,
+    candidates: Candidates,
+    confirm: Confirm,
+    data_dir: &Path,
+) -> CampaignHeader {
+    CampaignHeader {
         format: FORMAT,
         id: String::new(),
         created: utc_now(),
-        plimsoll_version: request.plimsoll_version.to_owned(),
+        plimsoll_version: String::new(),
         methodology_version: METHODOLOGY_VERSION,
         seed: survey.seed,
         plan_text: survey.plan_text.clone(),
@@ -176,9 +236,8 @@ pub fn create_confirm(
         plan,
         data_dir: data_dir.display().to_string(),
         confirm: Some(confirm),
-    };
-    let name = header.plan.name.clone();
-    Ok((create_in_store(store, header, &name)?, turn, notes))
+        fleet: None,
+    }
 }
 
 /// What the campaign's header says of the confirmation.
