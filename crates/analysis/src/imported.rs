@@ -141,6 +141,7 @@ fn campaign_info(record: &CampaignRecord) -> CampaignInfo {
         state: "imported",
         progress: "imported".to_owned(),
         blocks: 1,
+        hosts: Vec::new(),
         verify: "not known",
         ..campaigns::campaign_info(record)
     }
@@ -325,6 +326,7 @@ fn results(cells: &[&Cell<'_>], steps: &[&ImportedStep]) -> Vec<StepResult> {
             block: 1,
             trial: 0,
             attempt: u32::from(result.is_some()),
+            host: None,
             is_used: true,
             status,
             reason,

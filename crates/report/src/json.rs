@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use plimsoll_analysis::classic::response;
 use plimsoll_analysis::metrics::Measure;
-use plimsoll_analysis::verdicts::{Call, Control, Estimate, Finding, OfStart, Role};
+use plimsoll_analysis::verdicts::{Call, Control, Estimate, Finding, OfHost, OfStart, Role};
 use plimsoll_analysis::view::{
     Clock, Counter, CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable,
     Setting, Settings, StepResult, StepView, View,
@@ -191,6 +191,9 @@ fn comparison_json(view: &View, finding: &Finding) -> Value {
         "turns": (!finding.turns.is_empty()).then_some(&finding.turns),
         "why": (!finding.why.is_empty()).then_some(&finding.why),
     });
+    if !finding.by_host.is_empty() {
+        value["hosts"] = finding.by_host.iter().map(of_host_json).collect();
+    }
     if let Call::Screen(screen, spread) = finding.call {
         value["screen"] = json!({
             "word": finding.call.word(),
@@ -203,6 +206,15 @@ fn comparison_json(view: &View, finding: &Finding) -> Value {
         });
     }
     value
+}
+
+fn of_host_json(of: &OfHost) -> Value {
+    json!({
+        "host": of.host,
+        "ratio": of.ratio,
+        "blocks": of.blocks,
+        "disagrees": of.disagrees,
+    })
 }
 
 fn estimate_json(estimate: &Estimate) -> Value {
@@ -266,7 +278,7 @@ fn result_json(view: &View, result: &StepResult) -> Value {
     let events: Object = events
         .map(|event| (event.kind.clone(), event_json(event)))
         .collect();
-    json!({
+    let mut value = json!({
         "cell": view.cells[result.cell].label,
         "step": result.step,
         "block": result.block,
@@ -292,7 +304,11 @@ fn result_json(view: &View, result: &StepResult) -> Value {
         }))).collect::<Object>(),
         "events": events,
         "metrics": metrics_json(&result.measures),
-    })
+    });
+    if let Some(host) = &result.host {
+        value["host"] = json!(host);
+    }
+    value
 }
 
 /// What one kind of event came to; a number that is not there is null.

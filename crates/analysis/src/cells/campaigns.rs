@@ -1,6 +1,6 @@
 //! What a report says of a campaign, and what its numbers are divided by.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::plan::{Cell, Verify};
 use plimsoll_store::{CampaignRecord, CampaignState, TrialRecord, in_commands};
@@ -34,6 +34,8 @@ pub struct CampaignInfo {
     pub blocks: u32,
     /// How rows were verified: `full`, `end` or `counters`.
     pub verify: &'static str,
+    /// The machines that its blocks ran on and how many each; empty for one that ran at home.
+    pub hosts: Vec<(String, usize)>,
     /// Folders among its trials that are not called like trials: nobody reads them.
     pub strangers: Vec<String>,
 }
@@ -123,8 +125,39 @@ pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
             Verify::End => "end",
             Verify::Counters => "counters",
         },
+        hosts: hosts(campaign),
         strangers: campaign.strangers.clone(),
     }
+}
+
+/// How many blocks each machine has run, by the latest complete trial of each block.
+fn hosts(campaign: &CampaignRecord) -> Vec<(String, usize)> {
+    let mut of_block: BTreeMap<u32, (u32, &str)> = BTreeMap::new();
+    for scheduled in &campaign.header.schedule {
+        let attempts = campaign
+            .trials
+            .iter()
+            .filter(|of| of.number == scheduled.number);
+        for trial in attempts.filter(|trial| trial.is_complete()) {
+            let Some(host) = trial.place().host else {
+                continue;
+            };
+            let latest = of_block
+                .entry(scheduled.block)
+                .or_insert((trial.attempt, host));
+            if trial.attempt > latest.0 {
+                *latest = (trial.attempt, host);
+            }
+        }
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, host) in of_block.into_values() {
+        *counts.entry(host).or_default() += 1;
+    }
+    counts
+        .into_iter()
+        .map(|(host, blocks)| (host.to_owned(), blocks))
+        .collect()
 }
 
 fn state(state: CampaignState) -> &'static str {

@@ -150,6 +150,12 @@ impl<'a> Run<'a> {
             .value
     }
 
+    /// Whether both ran on one machine, as far as that is known.
+    pub fn is_on_machine_of(&self, other: &Self) -> bool {
+        let places = self.record.zip(other.record);
+        places.is_none_or(|(a, b)| a.place().is_same_machine(&b.place()))
+    }
+
     fn missing(step: &'a Step, block: u32, trial: u32, limits: LimitsHere, reason: &str) -> Self {
         Self {
             step,

@@ -44,6 +44,8 @@ pub struct StepResult {
     pub trial: u32,
     /// The trial's attempt, from 1; 0 when it never started.
     pub attempt: u32,
+    /// The machine, where the campaign runs on several.
+    pub host: Option<String>,
     /// Whether the tables are made from this attempt.
     pub is_used: bool,
     pub status: Status,
@@ -111,6 +113,10 @@ pub(crate) fn step_result(cell: usize, run: &Run<'_>) -> StepResult {
         block: run.block,
         trial: run.trial,
         attempt: run.attempt,
+        host: run
+            .record
+            .and_then(|record| record.place().host)
+            .map(str::to_owned),
         is_used: run.is_used,
         status: run.status,
         reason: run.reason.clone(),

@@ -1,5 +1,6 @@
 //! What is concluded about one cell, step and metric against the base.
 
+use super::hosts::OfHost;
 use super::measured::Role;
 use crate::metrics::{Direction, Metric};
 use plimsoll_stats::{Interval, Screen, Spread, Verdict, scaled_p};
@@ -62,6 +63,15 @@ impl Estimate {
     /// The interval that equivalence is judged by.
     pub(crate) fn log_interval_at_look(&self) -> Option<Interval> {
         self.at_look.map(|ends| as_logs(ends, self.level))
+    }
+
+    /// The estimate with intervals so many times as wide, because machines disagree. `scale`, which
+    /// says how far the base differs from itself, stays.
+    pub(crate) fn widened_by(self, widening: f64) -> Self {
+        Self {
+            scale: self.scale,
+            ..self.with_errors_times(widening)
+        }
     }
 
     /// The estimate with errors that are `scale` times as large.
@@ -166,6 +176,10 @@ pub struct Finding {
     pub dots: Vec<f64>,
     /// By slices, what each start says.
     pub by_start: Vec<OfStart>,
+    /// By blocks on several machines, what each says.
+    pub by_host: Vec<OfHost>,
+    /// On how many of them it holds, and who disagrees; empty with one.
+    pub hosts: String,
     /// The two groups that starts fall into, if they do.
     pub modes: Option<Modes>,
     /// If it depends on turns, the log ratios of its starts in plain turns and in those of each other

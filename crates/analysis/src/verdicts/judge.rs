@@ -12,6 +12,7 @@ use super::finding::{
     ALPHA, Basis, Call, Control, Estimate, Finding, Findings, MARGIN, Modes, OfStart,
 };
 use super::forms::{OfForms, mark_dependent};
+use super::hosts::{ByHost, by_host, in_words};
 use super::measured::{Judged, Role, judged};
 use super::pairs::{Meetings, Pairs, StartPairs, basis, last_disturbance};
 use super::storage::in_flight;
@@ -96,6 +97,10 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
         })
         .collect();
     mark_dependent(&mut all, &of_forms);
+    for finding in &mut all {
+        let direction = finding.metric.direction;
+        finding.hosts = in_words(&finding.by_host, &finding.call, direction, margin);
+    }
     judge.note_storage(&mut all);
     let is_explained = |finding: &&mut Finding| finding.role != Role::Companion;
     for finding in all.iter_mut().filter(is_explained) {
@@ -157,6 +162,12 @@ impl<'a> Question<'a> {
 }
 
 impl<'a> Judge<'a> {
+    /// What is equivalent differs by no more, as a share.
+    fn margin(&self) -> f64 {
+        let confirm = self.campaign.header.confirm.as_ref();
+        confirm.map_or(MARGIN, |confirm| confirm.delta)
+    }
+
     /// The mean share of the machine that others took in the steps that are judged: what was loaded
     /// before is in no ratio.
     fn taken(&self) -> Option<f64> {
@@ -256,6 +267,8 @@ impl<'a> Judge<'a> {
         };
         let estimate = estimate(self.basis, pairs, prior, levels)
             .map(|estimate| estimate.with_errors_times(scale));
+        let ByHost { hosts, widening } = by_host(&pairs.of_hosts, self.margin());
+        let estimate = estimate.map(|estimate| estimate.widened_by(widening));
         let confirm = self.campaign.header.confirm.as_ref();
         let of_start = |start: &StartPairs| {
             let number = confirm.map_or(1, |confirm| confirm.placement_number(start.start));
@@ -280,6 +293,8 @@ impl<'a> Judge<'a> {
             seconds: pairs.seconds,
             dots: dots(pairs),
             by_start,
+            by_host: hosts,
+            hosts: String::new(),
             placements,
             modes: modes(pairs),
             forms: Vec::new(),

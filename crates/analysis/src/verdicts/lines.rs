@@ -138,6 +138,7 @@ pub fn ending(finding: &Finding) -> String {
     let parts = [
         finding.turns.clone(),
         finding.placements.clone(),
+        finding.hosts.clone(),
         of_call.clone(),
         widened,
     ];

@@ -4,6 +4,7 @@
 //! measured   which numbers are judged
 //! pairs      log ratios of a cell and the base, taken at nearly the same time
 //! estimates  one ratio with its interval, from pairs; the base against itself
+//! hosts      a ratio machine by machine
 //! judge      runs -> findings; family: all of one metric -> a verdict each
 //! changes    per-operation numbers that moved -> rules: what that usually means
 //! lines      all of it in words
@@ -15,6 +16,7 @@ mod estimates;
 mod family;
 mod finding;
 mod forms;
+mod hosts;
 mod judge;
 mod lines;
 pub(crate) mod measured;
@@ -34,6 +36,7 @@ pub use estimates::{CONTROL_LEVEL, Power, StepPower, power_of_blocks};
 pub(crate) use estimates::{Spreads, machine};
 pub(crate) use finding::LEAST;
 pub use finding::{Basis, Call, Control, Estimate, Finding, Findings, Modes, OfStart};
+pub use hosts::OfHost;
 pub(crate) use judge::{Experiment, MOST_EMPTY_TURNS, find};
 pub(crate) use lines::change_with_interval;
 pub use lines::{

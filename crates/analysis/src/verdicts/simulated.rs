@@ -250,6 +250,8 @@ fn finding(test: usize, cell: usize, estimate: Estimate, look_level: f64) -> Fin
         seconds: 1.0,
         dots: Vec::new(),
         by_start: Vec::new(),
+        by_host: Vec::new(),
+        hosts: String::new(),
         placements: String::new(),
         modes: None,
         forms: Vec::new(),

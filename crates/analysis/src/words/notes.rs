@@ -28,6 +28,7 @@ pub(crate) const ONE_CELL: &str = "There is one cell: nothing to compare it with
 pub(crate) fn notes(view: &View) -> Vec<String> {
     let mut notes = of_campaigns(view);
     notes.push(of_blocks(view));
+    notes.extend(of_hosts(view));
     notes.extend(of_totals(view));
     if view.cells.len() < 2 {
         notes.push(ONE_CELL.to_owned());
@@ -104,6 +105,28 @@ fn of_campaigns(view: &View) -> Vec<String> {
         );
     }
     notes
+}
+
+/// On which machines blocks ran.
+fn of_hosts(view: &View) -> Vec<String> {
+    let campaigns = view
+        .campaigns
+        .iter()
+        .filter(|campaign| !campaign.hosts.is_empty());
+    campaigns
+        .map(|campaign| {
+            let each: Vec<String> = campaign
+                .hosts
+                .iter()
+                .map(|(host, blocks)| format!("{host} {blocks}"))
+                .collect();
+            format!(
+                "Blocks of {} by host: {}. Ratios are made within a block, so within a host.",
+                campaign.id,
+                each.join(", ")
+            )
+        })
+        .collect()
 }
 
 /// What the numbers are values of.

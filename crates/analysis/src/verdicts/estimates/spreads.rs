@@ -20,13 +20,16 @@ const MACHINE: [&str; 4] = ["cpu_model", "cpus_online", "memory_bytes", "hypervi
 /// What names a machine.
 pub(crate) type MachineFacts = Vec<Option<String>>;
 
-/// What names a machine in a campaign's first trial; `None` when no trial recorded its environment.
+/// What names the machine of a campaign's trials; `None` when no trial recorded its environment, and
+/// when they ran on machines of several types.
 pub(crate) fn machine(campaign: &CampaignRecord) -> Option<MachineFacts> {
-    campaign
+    let environments = campaign
         .trials
         .iter()
-        .find_map(|trial| trial.environment.as_ref())
-        .map(facts)
+        .filter_map(|trial| trial.environment.as_ref());
+    let mut machines = environments.map(facts);
+    let first = machines.next()?;
+    machines.all(|other| other == first).then_some(first)
 }
 
 /// What names a machine in an environment.
@@ -54,8 +57,9 @@ const WITNESSES: [&Metric; 2] = [metrics::STEAL_SHARE, metrics::FOREIGN_CPU_CORE
 
 /// Engine, step and metric.
 type Group = (EngineName, String, &'static str);
-/// The plan's text, whether it was confirmed, and the cell: runs of it are starts of one thing.
-type Experiment = (String, bool, String);
+/// The plan's text, whether it was confirmed, the cell, and the host where there are several: runs of
+/// it are starts of one thing.
+type Experiment = (String, bool, String, Option<String>);
 
 /// ln(value) of each start. A cell of a plan is the same experiment in whichever campaign it ran.
 type Starts = BTreeMap<(Group, Experiment), Vec<f64>>;
@@ -68,11 +72,17 @@ fn add_starts(starts: &mut Starts, campaign: &CampaignRecord) {
     for scheduled in &header.schedule {
         let cell = &header.plan.cells[scheduled.cell];
         let label = cell.label.trim_end_matches("#2").to_owned();
-        let experiment = (header.plan_text.clone(), header.confirm.is_some(), label);
         let used = campaign
             .trials
             .iter()
             .rfind(|trial| trial.number == scheduled.number && trial.is_complete());
+        let host = used.and_then(|trial| trial.place().host.map(str::to_owned));
+        let experiment = (
+            header.plan_text.clone(),
+            header.confirm.is_some(),
+            label,
+            host,
+        );
         for done in used.into_iter().flat_map(TrialRecord::steps_done) {
             let measures = measure_cheaply(cell.workload.family(), done, &metrics);
             if judge(done, &measures, &[], &limits).0 != Status::Ok {

@@ -67,6 +67,7 @@ impl<'b, 'a> Meetings<'b, 'a> {
             of_bases.extend(again.iter().filter_map(|again| {
                 let is_beside = |run: &&Run<'_>| {
                     let is_sound = run.status.is_finished() && !run.is_void;
+                    let is_sound = is_sound && run.is_on_machine_of(of_base);
                     run.block == of_base.block && is_sound
                 };
                 again.used(step).find(is_beside)
@@ -114,7 +115,14 @@ impl<'b, 'a> Meetings<'b, 'a> {
             if self.basis == Basis::Slices {
                 pairs.starts.extend(meeting.start(judged));
             } else {
-                pairs.blocks.extend(meeting.of_step(judged));
+                let Some(ratio) = meeting.of_step(judged) else {
+                    continue;
+                };
+                pairs.blocks.push(ratio);
+                let host = meeting.other.record.and_then(|record| record.place().host);
+                pairs
+                    .of_hosts
+                    .extend(host.map(|host| (host.to_owned(), ratio)));
             }
         }
         pairs

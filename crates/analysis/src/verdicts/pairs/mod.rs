@@ -27,6 +27,8 @@ use crate::runs::cell_runs::CellRuns;
 pub(crate) struct Pairs {
     /// One per block, in a campaign of blocks and in a survey.
     pub blocks: Vec<f64>,
+    /// The same with the machine of each, where a campaign runs on several.
+    pub of_hosts: Vec<(String, f64)>,
     /// The starts of a campaign of slices.
     pub starts: Vec<StartPairs>,
     /// Pairs that a witness left out; by slices, starts.
@@ -85,7 +87,8 @@ pub(crate) fn basis(campaign: &CampaignHeader) -> Basis {
     }
 }
 
-/// Finished runs of a step on both sides, by block.
+/// Finished runs of a step on both sides, by block. What ran on two machines does not count as a pair: its ratio
+/// would be that of the machines, too.
 pub(crate) fn by_block<'a, 'b>(
     base: &'b CellRuns<'a>,
     other: &'b CellRuns<'a>,
@@ -96,6 +99,7 @@ pub(crate) fn by_block<'a, 'b>(
         .used(step)
         .filter_map(|run| Some((*of_base.get(&run.block)?, run)));
     both.filter(|(base, other)| base.status.is_finished() && other.status.is_finished())
+        .filter(|(base, other)| base.is_on_machine_of(other))
         .collect()
 }
 
