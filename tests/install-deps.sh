@@ -3,6 +3,7 @@
 # nothing. Without the right to install, or without apt, it says what is missing and goes on: the tests that need it will say so.
 set -eu
 
+PATH=$PATH:/usr/sbin
 has() { command -v "$1" >/dev/null 2>&1; }
 
 packages=""
@@ -20,6 +21,9 @@ need valgrind valgrind            # counts instructions where no hardware counte
 need chromium chromium            # looks at the report as a reader would
 need strace strace               # makes system calls fail
 need sysbench sysbench            # the original that our load is compared with
+need ip iproute2                  # namespaces that stand for hosts
+need sshd openssh-server          # hosts that are reached by ssh
+need slurmctld slurmctld slurmd slurm-client munge   # a scheduler of two nodes
 need debootstrap debootstrap      # a bare Debian, to install our package into
 if ! has npm; then
     # Debian's npm would bring its own Node.js in place of one that came from elsewhere.

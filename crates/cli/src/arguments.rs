@@ -71,6 +71,8 @@ pub enum Verb {
         /// Do not fetch missing builds
         #[arg(long)]
         offline: bool,
+        #[command(flatten)]
+        over: OverHosts,
     },
     /// Print the tables of a campaign
     Show(Show),
@@ -126,6 +128,15 @@ pub enum Verb {
         #[command(subcommand)]
         verb: MachineVerb,
     },
+    /// Add, check, list, push to and clean the hosts that `run --hosts` uses
+    Host {
+        #[command(flatten)]
+        file: HostsFile,
+        #[command(subcommand)]
+        verb: HostVerb,
+    },
+    /// Run a plan as jobs of Slurm, one block per job; nobody needs to stay logged in
+    Submit(Submit),
     /// Print the completions of a shell, to be sourced by it
     Completions {
         /// Which shell
@@ -154,6 +165,9 @@ pub enum Verb {
         #[arg(last = true)]
         command: Vec<OsString>,
     },
+    /// Internal: run blocks of a campaign on this host
+    #[command(hide = true)]
+    Work(Work),
     /// Internal: load a RocksDB library and try it in an empty folder
     #[command(hide = true)]
     ProbeRocksdb {
@@ -186,6 +200,156 @@ pub struct Run {
     /// Finish the newest campaign of this plan instead of starting a new one
     #[arg(long, conflicts_with = "seed")]
     pub resume: bool,
+    #[command(flatten)]
+    pub over: OverHosts,
+}
+
+/// Which file names the hosts.
+#[derive(Debug, Args)]
+pub struct HostsFile {
+    /// File that lists hosts
+    /// [default: $PLIMSOLL_HOSTS, else plimsoll/hosts.toml in the user's folder of configurations]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub hosts_file: Option<PathBuf>,
+    /// Accept a host whose clock is more than a second from this machine's
+    #[arg(long, global = true)]
+    pub allow_skew: bool,
+}
+
+/// Blocks on other machines.
+#[derive(Debug, Args)]
+pub struct OverHosts {
+    /// Run the blocks on these hosts, one block on each at a time; `class=C` means all of a class
+    #[arg(
+        long,
+        value_name = "A,B",
+        value_delimiter = ',',
+        help_heading = "Hosts"
+    )]
+    pub hosts: Vec<String>,
+    /// File that lists hosts
+    /// [default: $PLIMSOLL_HOSTS, else plimsoll/hosts.toml in the user's folder of configurations]
+    #[arg(long, value_name = "FILE", help_heading = "Hosts")]
+    pub hosts_file: Option<PathBuf>,
+    /// Accept a host whose clock is more than a second from this machine's
+    #[arg(long, help_heading = "Hosts")]
+    pub allow_skew: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum HostVerb {
+    /// Add a host: look at its key, copy this program there, check the machine
+    #[command(after_help = "\
+Example:
+  plimsoll host add db1 --ssh bench@db1.lab --class m5.metal")]
+    Add {
+        /// What to call it
+        name: String,
+        /// What ssh connects to: what follows `ssh`
+        #[arg(long, value_name = "DESTINATION")]
+        ssh: String,
+        /// Its machine type; a campaign runs on hosts of one class
+        #[arg(long, value_name = "C")]
+        class: Option<String>,
+        /// Folder there for the program, builds, data and trials until they are fetched
+        #[arg(long, value_name = "DIR", default_value = "/var/lib/plimsoll")]
+        dir: PathBuf,
+    },
+    /// Connect to hosts and check program, clock, disk, and whether the machine is fit
+    Check {
+        /// Which [default: all]
+        names: Vec<String>,
+    },
+    /// List the hosts of the file
+    List,
+    /// Copy this program, and builds, to hosts
+    Push {
+        /// Which [default: all]
+        names: Vec<String>,
+        /// Builds of the cache to copy, too; `run --hosts` copies those it needs
+        #[arg(long, value_name = "A,B", value_delimiter = ',')]
+        builds: Vec<BuildName>,
+    },
+    /// Remove data, older programs and finished campaigns from hosts
+    Clean {
+        /// Which [default: all]
+        names: Vec<String>,
+        /// Remove trials that were not fetched, too
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll submit my.toml --slurm --partition perf --constraint m5
+  plimsoll submit my.toml --slurm --dry-run     # prints the scripts
+  plimsoll submit --again 20261125T090000Z-my --slurm
+
+Store, builds (--cache) and this program must be on paths that all nodes have.")]
+pub struct Submit {
+    /// A plan file or the name of a shipped plan
+    #[arg(required_unless_present = "again")]
+    pub plan: Option<String>,
+    /// Submit to Slurm
+    #[arg(long, required = true)]
+    pub slurm: bool,
+    /// Partition of the jobs [default: Slurm's]
+    #[arg(long, value_name = "P")]
+    pub partition: Option<String>,
+    /// Features that nodes must have, so that all are of one type
+    #[arg(long, value_name = "F")]
+    pub constraint: Option<String>,
+    /// How long a block may take, as Slurm writes times
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<String>,
+    /// Folder on each node for data directories, and for trials until they are moved to the store
+    #[arg(long, value_name = "DIR", default_value = "/tmp/plimsoll-work")]
+    pub spool: String,
+    /// Submit what is not complete of this campaign
+    #[arg(long, value_name = "CAMPAIGN", conflicts_with_all = ["plan", "seed", "screen"])]
+    pub again: Option<String>,
+    /// Print the scripts and submit nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Seed for schedule and data [default: the plan's, else taken from the clock and recorded]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Run each cell once, without verdicts, whatever the plan asks for
+    #[arg(long)]
+    pub screen: bool,
+    /// Fetch nothing: use only builds in the cache
+    #[arg(long)]
+    pub offline: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Work {
+    /// The host's folder
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// Take a build from standard input
+    #[arg(long, conflicts_with_all = ["clean", "campaign"])]
+    pub take_build: Option<String>,
+    /// Remove what is not needed
+    #[arg(long, conflicts_with = "campaign")]
+    pub clean: bool,
+    /// With --clean: trials that were not fetched, too
+    #[arg(long, requires = "clean")]
+    pub all: bool,
+    /// In a job: the campaign
+    #[arg(long, requires_all = ["block", "host", "job"])]
+    pub campaign: Option<PathBuf>,
+    /// In a job: the block
+    #[arg(long)]
+    pub block: Option<u32>,
+    /// In a job: the node's name
+    #[arg(long)]
+    pub host: Option<String>,
+    /// In a job: its number
+    #[arg(long)]
+    pub job: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -432,6 +596,8 @@ pub struct Confirm {
     /// Print one JSON value
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub over: OverHosts,
 }
 
 #[derive(Debug, Args)]

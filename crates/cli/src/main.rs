@@ -27,8 +27,8 @@ use arguments::{Arguments, Verb};
 use failure::Failure;
 use verbs::survey::is_plan;
 use verbs::{
-    assets, bisect, build, campaign, confirm, doctor, exchange, gate, init, machine, plan, post,
-    results, verdicts, workload,
+    assets, bisect, build, campaign, confirm, doctor, exchange, gate, host, init, machine, plan,
+    post, results, submit, verdicts, workload,
 };
 
 fn main() -> ExitCode {
@@ -53,9 +53,11 @@ fn main() -> ExitCode {
     let outcome = match arguments.verb {
         Verb::Run(run) => campaign::run(places, &run),
         Verb::Init(init) => init::init(places, &init),
-        Verb::Resume { campaign, offline } => {
-            campaign::resume(places, campaign.as_deref(), offline)
-        }
+        Verb::Resume {
+            campaign,
+            offline,
+            over,
+        } => campaign::resume(places, campaign.as_deref(), offline, &over),
         Verb::Show(show) => results::show(places, &show),
         Verb::Report(report) => results::report(places, &report),
         Verb::Post(post) => post::post(places, &post),
@@ -72,9 +74,12 @@ fn main() -> ExitCode {
         Verb::Workload { verb } => workload::workload(&verb),
         Verb::Doctor { json } => doctor::doctor(places, json),
         Verb::Machine { verb } => machine::machine(places, &verb),
+        Verb::Host { file, verb } => host::host(places, &file, &verb),
+        Verb::Submit(submit) => submit::submit(places, &submit),
         Verb::Completions { shell } => assets::completions(shell),
         Verb::Manual { folder } => assets::manual(&folder),
         Verb::Trial { continued } => campaign::trial(continued),
+        Verb::Work(work) => host::work(places, &work),
         Verb::Guard { parent, command } => {
             plimsoll_lab::guard::main(parent, &command).map_err(Failure::from)
         }

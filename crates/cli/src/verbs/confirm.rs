@@ -3,9 +3,10 @@
 use plimsoll_analysis::Unusual;
 use plimsoll_core::plan::{Budget, Cell, results as results_of};
 use plimsoll_core::units::parse_duration_ns;
+use plimsoll_lab::fleet::check_hosts;
 use plimsoll_lab::{
     ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice, as_survey,
-    create_confirm, keep_passwords_from_children, load_plan, unusual_steps,
+    create_confirm, create_fleet_confirm, keep_passwords_from_children, load_plan, unusual_steps,
 };
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{CampaignDir, Placement, Store, in_commands};
@@ -14,7 +15,8 @@ use crate::arguments::{Confirm, Places};
 use crate::failure::{Failure, VerbResult};
 use crate::output;
 use crate::verbs::campaign::frequency;
-use crate::verbs::running::run_to_end;
+use crate::verbs::host::{chosen, fleet_of};
+use crate::verbs::running::{run_over_hosts_to_end, run_to_end};
 use crate::verbs::survey::{is_plan, plan_survey};
 
 /// Shorter turns would be nothing but their beginnings and ends.
@@ -60,11 +62,29 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> VerbResult {
         data_dir: &data_dir,
         plimsoll_version: env!("CARGO_PKG_VERSION"),
     };
+    if !arguments.over.hosts.is_empty() {
+        return confirm_on_hosts(places, &store, &request, arguments);
+    }
     let (campaign, turn, notes) = create_confirm(&store, &request)?;
     for note in notes {
         tell!("{note}");
     }
     run_to_end(places, campaign, Some(turn), arguments.json)
+}
+
+fn confirm_on_hosts(
+    places: &Places,
+    store: &Store,
+    request: &ConfirmRequest<'_>,
+    arguments: &Confirm,
+) -> VerbResult {
+    let (hosts, desk) = chosen(&arguments.over, &arguments.over.hosts)?;
+    check_hosts(&desk, &hosts)?;
+    let (campaign, notes) = create_fleet_confirm(store, request, fleet_of(&hosts))?;
+    for note in notes {
+        tell!("{note}");
+    }
+    run_over_hosts_to_end(places, campaign, &hosts, &desk, arguments.json)
 }
 
 pub fn newest_survey(store: &Store) -> Result<CampaignDir, Failure> {

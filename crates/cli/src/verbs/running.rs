@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_host::{Proc, Status, check_machine};
+use plimsoll_lab::fleet::{Desk, Host, run_over_hosts};
 use plimsoll_lab::{CampaignEnd, DataTurn, run_campaign};
 use plimsoll_store::{CampaignDir, shell_word};
 
@@ -33,16 +34,40 @@ pub fn run_to_end(
         &mut console,
     )?;
     console.finish();
+    tell_end(places, &campaign, end, is_json)
+}
+
+/// The same with blocks on other machines.
+pub fn run_over_hosts_to_end(
+    places: &Places,
+    campaign: CampaignDir,
+    hosts: &[Host],
+    desk: &Desk,
+    is_json: bool,
+) -> VerbResult {
+    let mut console = Console::new(&campaign)?;
+    let end = run_over_hosts(&campaign, hosts, desk, &places.builds()?, &mut console)?;
+    console.finish();
+    tell_end(places, &campaign, end, is_json)
+}
+
+/// Writes the page of a campaign that has ended, and prints its tables or verdicts.
+fn tell_end(
+    places: &Places,
+    campaign: &CampaignDir,
+    end: CampaignEnd,
+    is_json: bool,
+) -> VerbResult {
     let path = shell_word(&campaign.path.display().to_string());
     if end == CampaignEnd::Interrupted {
         tell_how_to_continue(places, &path);
         return Ok(INTERRUPTED);
     }
-    let page = results::write_page(&campaign)?;
+    let page = results::write_page(campaign)?;
     if campaign.header.confirm.is_some() {
-        results::print_verdicts(&campaign, is_json)?;
+        results::print_verdicts(campaign, is_json)?;
     } else {
-        results::print_tables(&campaign)?;
+        results::print_tables(campaign)?;
     }
     if !is_json {
         anstream::println!("report: {}", page.display());
@@ -71,7 +96,7 @@ pub fn run_to_end(
         }
         _ => 0,
     };
-    match results::undecided(&campaign)? {
+    match results::undecided(campaign)? {
         Some(words) if code == 0 => {
             tell!("{words}");
             Ok(INCONCLUSIVE)

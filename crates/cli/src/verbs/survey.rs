@@ -7,10 +7,11 @@ use plimsoll_core::name::BuildName;
 use plimsoll_core::plan::{Cell, Plan, Verdicts, results as results_of};
 use plimsoll_lab::{
     CampaignRequest, ConfirmChoice, ConfirmRequest, DataTurn, DesignChoice, LoadedPlan,
-    LoadsChoice, PlacementChoice, create_confirm, plan_as_survey, shipped_plan,
+    LoadsChoice, PlacementChoice, create_confirm, create_fleet_confirm, plan_as_survey,
+    shipped_plan,
 };
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{CampaignDir, Store};
+use plimsoll_store::{CampaignDir, Fleet, Store};
 
 use crate::arguments::Places;
 use crate::failure::Failure;
@@ -76,6 +77,28 @@ pub fn create_with_verdicts(
         tell!("{note}");
     }
     Ok((campaign, turn))
+}
+
+/// The same for blocks that run on other machines.
+pub fn create_fleet_with_verdicts(
+    store: &Store,
+    request: &CampaignRequest<'_>,
+    verdicts: Verdicts,
+    fleet: Fleet,
+) -> Result<CampaignDir, Failure> {
+    let survey = plan_as_survey(request)?;
+    let request = ConfirmRequest {
+        choice: choice(&survey.plan, verdicts),
+        survey: &survey,
+        bisection: None,
+        data_dir: request.data_dir,
+        plimsoll_version: request.plimsoll_version,
+    };
+    let (campaign, notes) = create_fleet_confirm(store, &request, fleet)?;
+    for note in notes {
+        tell!("{note}");
+    }
+    Ok(campaign)
 }
 
 fn leave_out_missing(survey: &mut CampaignHeader) {
