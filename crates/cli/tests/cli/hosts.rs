@@ -242,6 +242,7 @@ fn a_host_that_is_cut_off_costs_its_block_which_runs_again_elsewhere() {
         "{:?}",
         cut.elapsed()
     );
+    println!("nothing runs {:?} after the cut", cut.elapsed());
     let output = wait(child);
     let said = check(&output, 0);
     assert!(said.contains("h2: lost with block"), "{said}");
@@ -279,6 +280,10 @@ fn a_killed_desk_leaves_nothing_running_and_resume_completes() {
     assert!(
         killed.elapsed() < Duration::from_secs(20),
         "{:?}",
+        killed.elapsed()
+    );
+    println!(
+        "nothing runs {:?} after the desk was killed",
         killed.elapsed()
     );
     let before = events(&over);
@@ -324,6 +329,28 @@ fn a_killed_work_costs_its_trial() {
         events(&over).values().any(was_killed),
         "the host came back and told"
     );
+    nothing_is_spooled(&lab, 2);
+}
+
+/// The connection, not the host: its trial is stopped, and the host is back at once.
+#[test]
+fn a_killed_ssh_costs_the_trial_in_flight() {
+    let Some(lab) = Lab::new("cli::hosts::a_killed_ssh_costs_the_trial_in_flight", 2) else {
+        return;
+    };
+    write_plan(&lab, 4, 20, 1);
+    lab.push();
+    let arguments = ["run", "spread.toml", "--seed", "7", "--hosts", "h1,h2"];
+    let child = begun(&lab, &arguments);
+    let clients = lab.clients(1);
+    assert_eq!(clients.len(), 1, "{clients:?}");
+    kill("KILL", &clients[0]);
+    let said = check(&wait(child), 0);
+    assert!(
+        said.contains("h1: lost with block") && said.contains("ssh was killed"),
+        "{said}"
+    );
+    blocks_on_one_host(&campaign(&lab, "plimsoll-runs"));
     nothing_is_spooled(&lab, 2);
 }
 

@@ -217,6 +217,18 @@ impl Lab {
         pids.lines().filter(is_of).map(str::to_owned).collect()
     }
 
+    /// Pids of the desk's connections to a host.
+    pub fn clients(&self, host: usize) -> Vec<String> {
+        let pids = ip(&["netns", "pids", &self.desk()]);
+        let pids = String::from_utf8_lossy(&pids.stdout).into_owned();
+        let is_of = |pid: &&str| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            line.starts_with("ssh ") && line.contains(&format!(" h{host} "))
+        };
+        pids.lines().filter(is_of).map(str::to_owned).collect()
+    }
+
     /// Waits until nothing of a campaign runs on any host.
     pub fn wait_for_silence(&self) {
         wait_until("nothing runs on any host", || {
