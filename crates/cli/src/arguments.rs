@@ -964,6 +964,9 @@ pub enum PlanVerb {
         /// Print one JSON value
         #[arg(long)]
         json: bool,
+        /// Say what it takes over so many hosts, too
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        hosts: Option<u32>,
     },
 }
 

@@ -13,7 +13,7 @@ use crate::arguments::{Places, PlanVerb};
 use crate::failure::{Failure, VerbResult};
 
 pub fn plan(places: &Places, verb: &PlanVerb) -> VerbResult {
-    let (PlanVerb::Check { plan, json } | PlanVerb::Explain { plan, json }) = verb;
+    let (PlanVerb::Check { plan, json } | PlanVerb::Explain { plan, json, .. }) = verb;
     let loaded = load_plan(Some(plan))?;
     let forecast = forecast_of(places, &loaded)?;
     match verb {
@@ -34,16 +34,24 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> VerbResult {
             );
             anstream::println!("base: {}", cells[loaded.plan.base]);
         }
-        PlanVerb::Explain { .. } => {
+        PlanVerb::Explain { hosts, .. } => {
+            let hosts = hosts.map(|hosts| over_hosts(&loaded.plan, &forecast, hosts));
             let power = forecast
                 .confirm
                 .as_ref()
                 .map(|confirm| power(places, &loaded.plan, confirm))
                 .transpose()?;
             if *json {
-                print_json(&Explanation::of(forecast, power))?;
+                let explanation = Explanation::of(forecast, power);
+                print_json(&Explanation {
+                    hosts: hosts.flatten(),
+                    ..explanation
+                })?;
             } else {
                 explain(&loaded.plan.description, &forecast, power.as_ref());
+                if let Some(hosts) = hosts {
+                    anstream::println!("{}", hosts_line(hosts));
+                }
             }
         }
     }
@@ -78,6 +86,48 @@ struct Explanation {
     cells: Vec<CellForecast>,
     confirm: Option<ConfirmForecast>,
     power: Option<Power>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hosts: Option<HostsForecast>,
+}
+
+/// What a plan takes over several hosts.
+#[derive(Clone, Copy, Serialize)]
+struct HostsForecast {
+    /// How many have something to do.
+    hosts: u32,
+    /// Blocks of the host that has most.
+    most_blocks: u32,
+    /// Until the last host is done.
+    seconds: f64,
+}
+
+/// Each host has a block at a time; none if the plan has no blocks.
+fn over_hosts(plan: &Plan, forecast: &Forecast, hosts: u32) -> Option<HostsForecast> {
+    let blocks = match plan.verdicts {
+        Some(Verdicts::Budget(_)) => return None,
+        Some(Verdicts::Blocks(blocks)) => blocks,
+        None => plan.blocks,
+    };
+    let most_blocks = blocks.div_ceil(hosts);
+    Some(HostsForecast {
+        hosts: hosts.min(blocks),
+        most_blocks,
+        seconds: forecast.seconds * f64::from(most_blocks) / f64::from(blocks.max(1)),
+    })
+}
+
+fn hosts_line(hosts: Option<HostsForecast>) -> String {
+    match hosts {
+        None => "over hosts: not at all, because by slices all servers are on one machine; \
+                 `run --screen` or `[verdicts] blocks = 12` does"
+            .to_owned(),
+        Some(of) => format!(
+            "over {}: at most {} on each, about {}; the disk is needed on each",
+            count(of.hosts as usize, "host"),
+            count(of.most_blocks as usize, "block"),
+            seconds(of.seconds)
+        ),
+    }
 }
 
 impl Explanation {
@@ -102,6 +152,7 @@ impl Explanation {
             cells,
             confirm,
             power,
+            hosts: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use plimsoll_testkit::skip;
 use serde_json::Value;
 
 use crate::lab_hosts::{Lab, kill};
-use crate::support::{Mount, Place, text, wait, wait_until};
+use crate::support::{Mount, Place, UNDECIDED, text, wait, wait_until};
 
 /// Six blocks of two cells, each trial about half a second.
 const PLAN: &str = r#"
@@ -472,6 +472,64 @@ fn hosts_are_added_checked_listed_and_cleaned() {
     assert!(
         text(&cleaned.stdout).contains("removed ") && !lab.dir(2).join("bin/plimsoll-old").exists()
     );
+}
+
+/// The base runs twice, each host makes the data of its own trials, and all of it is one campaign.
+#[test]
+fn a_plan_with_verdicts_runs_over_hosts() {
+    let name = "cli::hosts::a_plan_with_verdicts_runs_over_hosts";
+    let Some(lab) = Lab::new(name, 2) else { return };
+    let plan = PLAN
+        .replace("blocks = BLOCKS\n", "")
+        .replace("ROWS", "5")
+        .replace("SECONDS", "1");
+    let plan = format!("{plan}[verdicts]\nblocks = 6\n");
+    fs::write(lab.place.path("spread.toml"), plan).unwrap();
+    lab.push();
+    let output = lab.run(&["run", "spread.toml", "--seed", "7", "--hosts", "h1,h2"]);
+    let code = output.status.code();
+    assert!(
+        [Some(0), Some(UNDECIDED)].contains(&code),
+        "{}",
+        text(&output.stderr)
+    );
+    let hosts = blocks_on_one_host(&campaign(&lab, "plimsoll-runs"));
+    let used: std::collections::BTreeSet<&String> = hosts.values().collect();
+    assert_eq!((hosts.len(), used.len()), (6, 2), "{hosts:?}");
+    let said = text(&output.stdout);
+    assert!(said.contains(" of 2 hosts"), "{said}");
+    nothing_is_spooled(&lab, 2);
+    // By slices all servers are on one machine.
+    let budget = fs::read_to_string(lab.place.path("spread.toml")).unwrap();
+    let budget = budget.replace("blocks = 6", "budget = \"2m\"");
+    fs::write(lab.place.path("budget.toml"), budget).unwrap();
+    let said = check(&lab.run(&["run", "budget.toml", "--hosts", "h1,h2"]), 2);
+    assert!(
+        said.contains("by slices all servers are on one machine"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_plan_says_what_it_takes_over_hosts() {
+    let place = Place::new();
+    let plan = PLAN
+        .replace("BLOCKS", "7")
+        .replace("ROWS", "2")
+        .replace("SECONDS", "1");
+    fs::write(place.path("spread.toml"), plan).unwrap();
+    let explain = |more: &[&str]| place.run(&[&["plan", "explain", "spread.toml"], more].concat());
+    let said = text(&explain(&["--hosts", "3"]).stdout);
+    assert!(
+        said.contains("over 3 hosts: at most 3 blocks on each, about "),
+        "{said}"
+    );
+    let value: Value =
+        serde_json::from_slice(&explain(&["--hosts", "9", "--json"]).stdout).unwrap();
+    assert_eq!(value["hosts"]["hosts"], 7);
+    let seconds = |value: &Value| value["seconds"].as_f64().unwrap();
+    let share = seconds(&value["hosts"]) / seconds(&value);
+    assert!((share - 1.0 / 7.0).abs() < 1e-9, "{value}");
 }
 
 /// As behind ssh: the number of the orchestrator means nothing to the trial.
