@@ -49,8 +49,21 @@ if [ -n "$packages" ]; then
     if has apt-get && { [ "$(id -u)" -eq 0 ] || may_use_sudo; }; then
         echo "installing$packages"
         apt update
+        # Tests start servers of their own: none of the packages' services is started, now or at the next boot.
+        policy=/usr/sbin/policy-rc.d
+        if [ -e $policy ]; then policy=""; else
+            printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
+            as_root chmod 755 $policy
+            trap 'as_root rm -f "$policy"' EXIT
+        fi
         # shellcheck disable=SC2086 # one word per package
         apt install --no-install-recommends $packages
+        [ -z "$policy" ] || { as_root rm -f "$policy"; trap - EXIT; }
+        if has systemctl; then
+            for service in "openssh-server ssh" "slurmctld slurmctld" "slurmd slurmd" "munge munge"; do
+                case " $packages " in *" ${service% *} "*) as_root systemctl disable "${service#* }" || : ;; esac
+            done
+        fi
     else
         echo "cannot install packages here; missing:$packages" >&2
     fi
