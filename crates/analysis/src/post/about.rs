@@ -1,5 +1,7 @@
 //! Builds, configuration, hardware and the benchmark: what the campaign recorded, and nothing else.
 
+use std::collections::BTreeMap;
+
 use itertools::Itertools;
 use plimsoll_core::toolchain::{COMPILER, FLAGS, OPTIMISATION, PACKAGER};
 use plimsoll_core::units::BYTES_PER_GIB;
@@ -28,7 +30,7 @@ pub(crate) fn builds(view: &View, subjects: &[Subject]) -> Section {
         .iter()
         .flat_map(|subject| subject.releases.iter().map(|of| &view.cells[of.cell]))
         .collect();
-    bullets.push(Sentence::plain(toolchains(&cells)));
+    bullets.extend(toolchains(&cells).into_iter().map(Sentence::plain));
     bullets.push(Sentence::plain(configs(&cells)));
     if !view.beyond_build.is_empty() {
         let labels: Vec<&str> = view.cells.iter().map(|cell| cell.label.as_str()).collect();
@@ -45,30 +47,38 @@ pub(crate) fn builds(view: &View, subjects: &[Subject]) -> Section {
     }
 }
 
-/// Who compiled the builds and how, alike or by build.
-fn toolchains(cells: &[&CellInfo]) -> String {
-    let of = |info: &&CellInfo| -> String {
-        let known = [PACKAGER, COMPILER, OPTIMISATION, FLAGS];
-        let known = known.iter().filter_map(|name| info.toolchain.get(*name));
-        known.map(String::as_str).unique().join(", ")
+/// Who compiled the builds and how: a bullet for each way.
+fn toolchains(cells: &[&CellInfo]) -> Vec<String> {
+    let told: Vec<String> = cells
+        .iter()
+        .map(|info| toolchain(&info.toolchain))
+        .collect();
+    let ways = told.iter().unique().map(|way| {
+        let of_way = cells.iter().zip(&told).filter(|(_, other)| *other == way);
+        let names: Vec<String> = of_way.map(|(info, _)| info.label.clone()).collect();
+        match (way.as_str(), names.len() == cells.len()) {
+            ("", true) => format!("who compiled them, compiler and flags: {NOT_RECORDED}"),
+            ("", false) => format!("{}: {NOT_RECORDED}", list(&names)),
+            (way, true) => format!("all builds: {way}"),
+            (way, false) => format!("{}: {way}", list(&names)),
+        }
+    });
+    ways.collect()
+}
+
+/// Packager, compiler and flags; warnings that were asked for say nothing of the program.
+fn toolchain(known: &BTreeMap<String, String>) -> String {
+    let facts = [PACKAGER, COMPILER, OPTIMISATION].into_iter();
+    let facts = facts.filter_map(|name| known.get(name).cloned());
+    let is_told = |flag: &&str| {
+        !flag.starts_with("-W") && known.get(OPTIMISATION).is_none_or(|level| level != flag)
     };
-    let texts: Vec<String> = cells.iter().map(of).collect();
-    match () {
-        () if texts.iter().all(String::is_empty) => {
-            format!("who compiled them, compiler and flags: {NOT_RECORDED}")
-        }
-        () if texts.iter().all_equal() => format!("all builds: {}", texts[0]),
-        () => {
-            let lines = cells
-                .iter()
-                .zip(&texts)
-                .map(|(info, text)| match text.as_str() {
-                    "" => format!("{}: {NOT_RECORDED}", info.label),
-                    text => format!("{}: {text}", info.label),
-                });
-            format!("builds: {}", lines.collect::<Vec<_>>().join("; "))
-        }
-    }
+    let flags = known.get(FLAGS).map(|flags| {
+        let flags = flags.split_whitespace().filter(is_told);
+        flags.unique().join(" ")
+    });
+    let flags = flags.filter(|flags| !flags.is_empty());
+    facts.chain(flags).join(", ")
 }
 
 fn configs(cells: &[&CellInfo]) -> String {
@@ -209,5 +219,22 @@ pub(crate) fn repeat(view: &View) -> Section {
     Section {
         title: "How to repeat it, and the data".to_owned(),
         parts: vec![Part::bullets("", sentences)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_toolchain_is_told_without_its_warnings() {
+        let known = [
+            (COMPILER, "gcc 7.5.0"),
+            (OPTIMISATION, "-Os"),
+            (FLAGS, "-Wall -Wformat-security -fwrapv -g -Os -fwrapv"),
+        ];
+        let known = known.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(toolchain(&known.into()), "gcc 7.5.0, -Os, -fwrapv -g");
+        assert_eq!(toolchain(&BTreeMap::new()), "");
     }
 }

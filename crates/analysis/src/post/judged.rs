@@ -353,11 +353,16 @@ fn tldr(view: &View) -> Vec<Bullet> {
         }));
     }
     let floor = view.findings.noise_floor_percent(Role::Throughput, None);
-    bullets.extend(floor.map(|floor| {
-        Bullet::from(Sentence::plain(format!(
-            "the limit: the base measured against itself is known to {floor:.1}% at the median"
-        )))
-    }));
+    let floor = floor.map(|floor| {
+        format!("the base measured against itself is known to {floor:.1}% at the median")
+    });
+    let open = view.campaigns.iter().filter(|of| of.state == "broken");
+    let open = open.map(|of| format!("the campaign did not end: {}", of.progress));
+    let limits: Vec<String> = open.chain(floor).collect();
+    if !limits.is_empty() {
+        let text = format!("the limit: {}", limits.join("; "));
+        bullets.push(Bullet::from(Sentence::plain(text)));
+    }
     bullets
 }
 
