@@ -15,6 +15,7 @@ use crate::builds::fetch::child::Client;
 use crate::builds::folder::make;
 use crate::builds::inspect::server_file::sha256;
 use crate::builds::make::git::{commit_of, git, tree_of};
+use crate::builds::make::run::count_objects;
 use crate::builds::progress::Watch;
 
 /// What the user gives as a source: `DIR`, `FILE.tar.gz`, `DIR@REVISION`.
@@ -136,11 +137,9 @@ impl Source {
             }
             GivenSource::Folder(path) => {
                 let path = real(path)?;
-                let mut hash = Sha256::new();
-                hash_folder(&path, Path::new(""), &mut hash)?;
                 Ok(Self {
                     origin: path.display().to_string(),
-                    hash: format!("sha256:{}", hexadecimal(hash)),
+                    hash: hash_of(&path)?,
                     place: Place::Folder(path),
                 })
             }
@@ -183,6 +182,31 @@ impl Source {
             }
             _ => name.to_owned(),
         }
+    }
+
+    /// Checks what was put into `folder`: `make` would take what is compiled already, whatever its
+    /// flags, and files that changed since they were read are another source.
+    pub fn check_put(&self, folder: &Path) -> Result<(), BuildError> {
+        if self.is_incremental() {
+            return Ok(());
+        }
+        let objects = count_objects(folder);
+        if objects > 0 {
+            return Err(BuildError::Usage(format!(
+                "{} is compiled already, with {objects} object files; give a source without \
+                them: run `make distclean` there, or give CHECKOUT@REVISION",
+                self.origin
+            )));
+        }
+        if let Place::Folder(from) = &self.place
+            && hash_of(folder)? != self.hash
+        {
+            return Err(BuildError::Unfit(format!(
+                "{} changed while it was copied; try again when nobody writes there",
+                from.display()
+            )));
+        }
+        Ok(())
     }
 
     /// Puts the files into `folder`, which may hold an earlier commit's.
@@ -260,6 +284,13 @@ fn put_by(
             refusal.summary
         ))
     })
+}
+
+/// The hash of a folder's files.
+fn hash_of(folder: &Path) -> Result<String, BuildError> {
+    let mut hash = Sha256::new();
+    hash_folder(folder, Path::new(""), &mut hash)?;
+    Ok(format!("sha256:{}", hexadecimal(hash)))
 }
 
 /// Paths, whether they are programs, and contents, in the order of the paths; without `.git`.

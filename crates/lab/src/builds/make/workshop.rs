@@ -25,6 +25,8 @@ const CCACHE: &str = "ccache";
 /// In a workshop: what it is for, and which steps are done.
 const FOR: &str = "for";
 const DONE: &str = "done";
+/// The first of these.
+const SOURCE: &str = "source";
 
 /// Where workshops are, and how commands run in them.
 #[derive(Clone, Copy)]
@@ -72,10 +74,7 @@ impl Make<'_> {
         let shop = self.open(&from)?;
         watch.begin(Stage::Unpacking)?;
         let (source, stage) = (shop.join("source"), shop.join("stage"));
-        if self.source.is_incremental() || !is_done(&shop, "source")? {
-            self.source.put(&source, watch)?;
-            set_done(&shop, "source")?;
-        }
+        self.put(&shop, &source, watch)?;
         let version = version::read(&source, &self.plan.how.version)?;
         folder::make(&stage)?;
         folder::make(&shop.join("objects"))?;
@@ -104,6 +103,20 @@ impl Make<'_> {
                 ..from
             },
         })
+    }
+
+    /// Puts the source into the workshop, and what was left of an interrupted try out of it.
+    fn put(&self, shop: &Path, source: &Path, watch: &mut Watch<'_>) -> Result<(), BuildError> {
+        let is_whole = is_done(shop, SOURCE)?;
+        if is_whole && !self.source.is_incremental() {
+            return Ok(());
+        }
+        if !is_whole {
+            remove(source)?;
+        }
+        self.source.put(source, watch)?;
+        self.source.check_put(source)?;
+        set_done(shop, SOURCE)
     }
 
     /// The workshop's folder.

@@ -424,15 +424,14 @@ fn a_source_that_sets_flags_of_its_own_is_refused() {
     );
 }
 
-#[test]
-fn the_next_commit_compiles_what_it_changes() {
-    let place = Place::new();
-    let (cache, project) = (place.cache(), place.project());
-    write_project(&project, "17.9");
-    let git = |arguments: &[&str]| {
+/// The project in a checkout, with its files committed and tagged `one`.
+fn checkout(project: &Path) -> impl Fn(&[&str]) {
+    write_project(project, "17.9");
+    let folder = project.to_owned();
+    let git = move |arguments: &[&str]| {
         let mut git = Command::new("git");
         git.arg("-C")
-            .arg(&project)
+            .arg(&folder)
             .args(["-c", "user.name=x", "-c", "user.email=x@example.org"]);
         assert!(git.args(arguments).status().unwrap().success());
     };
@@ -440,6 +439,14 @@ fn the_next_commit_compiles_what_it_changes() {
     git(&["add", "."]);
     git(&["commit", "--quiet", "-m", "one"]);
     git(&["tag", "one"]);
+    git
+}
+
+#[test]
+fn the_next_commit_compiles_what_it_changes() {
+    let place = Place::new();
+    let (cache, project) = (place.cache(), place.project());
+    let git = checkout(&project);
     fs::write(
         project.join("other.c"),
         "int two = 2;\nint other(void) { return 0; }\n",
@@ -474,4 +481,59 @@ fn shipped_recipes_of_sources_can_be_asked_for() {
         assert!(!resolved.is_here && !resolved.is_exact, "{name}");
         assert!(resolved.source.starts_with("source-"), "{name}");
     }
+}
+
+#[test]
+fn what_was_compiled_in_the_source_does_not_get_into_a_build() {
+    let place = Place::new();
+    let (cache, project) = (place.cache(), place.project());
+    write_project(&project, "17.9");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O0", "-c", "other.c"]).current_dir(&project);
+    assert!(gcc.status().unwrap().success());
+    let tarball = place.dir.path().join("pg.tar");
+    let mut tar = Command::new("tar");
+    tar.arg("-cf")
+        .arg(&tarball)
+        .arg("-C")
+        .arg(place.dir.path())
+        .arg("project");
+    assert!(tar.status().unwrap().success());
+    for source in [&project, &tarball] {
+        let error = make(&cache, &given(&source.display().to_string())).unwrap_err();
+        assert!(
+            matches!(&error, BuildError::Usage(text) if text.contains("is compiled already")),
+            "{error}"
+        );
+    }
+    fs::remove_file(project.join("other.o")).unwrap();
+    assert!(
+        make(&cache, &given(&project.display().to_string()))
+            .unwrap()
+            .is_new
+    );
+}
+
+#[test]
+fn a_source_that_changes_while_it_is_copied_is_no_build_of_what_it_was() {
+    let place = Place::new();
+    let (cache, project) = (place.cache(), place.project());
+    write_project(&project, "17.9");
+    let source = project.display().to_string();
+    let change = |progress: &FetchProgress| {
+        if progress.stage == Stage::Unpacking {
+            fs::write(
+                project.join("other.c"),
+                "int other(void) { return 0; } int late;\n",
+            )
+            .unwrap();
+        }
+    };
+    let mut change = change;
+    let error = cache
+        .make(&given(&source), &mut change, &|| false)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("changed while it was copied"), "{error}");
+    assert!(make(&cache, &given(&source)).unwrap().is_new);
 }
