@@ -25,7 +25,9 @@ const CCACHE: &str = "ccache";
 /// In a workshop: what it is for, and which steps are done.
 const FOR: &str = "for";
 const DONE: &str = "done";
-/// The first of these.
+/// In a workshop: the options of the steps that run once.
+const SETTINGS: &str = "settings";
+/// The first of what is done.
 const SOURCE: &str = "source";
 
 /// Where workshops are, and how commands run in them.
@@ -76,6 +78,7 @@ impl Make<'_> {
         let (source, stage) = (shop.join("source"), shop.join("stage"));
         self.put(&shop, &source, watch)?;
         let version = version::read(&source, &self.plan.how.version)?;
+        self.settle(&shop, &version, watch)?;
         folder::make(&stage)?;
         folder::make(&shop.join("objects"))?;
         let account = Account::of(&shop)?;
@@ -117,6 +120,22 @@ impl Make<'_> {
         self.source.put(source, watch)?;
         self.source.check_put(source)?;
         set_done(shop, SOURCE)
+    }
+
+    /// Begins anew where an earlier commit was configured with other options: its version needed
+    /// them, and what was compiled has them.
+    fn settle(&self, shop: &Path, version: &str, watch: &mut Watch<'_>) -> Result<(), BuildError> {
+        let once = self.plan.how.steps.iter().filter(|step| step.once);
+        let options: Vec<String> = once
+            .flat_map(|step| step.arguments(version, &str::to_owned))
+            .collect();
+        let (path, now) = (shop.join(SETTINGS), options.join("\n"));
+        if text_of(&path)?.is_some_and(|before| before != now) {
+            fs::write(shop.join(DONE), "").map_err(BuildError::io("write", shop))?;
+            remove(&shop.join("objects"))?;
+            self.put(shop, &shop.join("source"), watch)?;
+        }
+        fs::write(&path, now).map_err(BuildError::io("write", &path))
     }
 
     /// The workshop's folder.

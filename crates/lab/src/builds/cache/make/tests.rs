@@ -537,3 +537,56 @@ fn a_source_that_changes_while_it_is_copied_is_no_build_of_what_it_was() {
     assert!(error.contains("changed while it was copied"), "{error}");
     assert!(make(&cache, &given(&source)).unwrap().is_new);
 }
+
+#[test]
+fn a_commit_whose_version_needs_other_options_is_configured_and_compiled_anew() {
+    let place = Place::new();
+    let missing = "  { header = \"zlib-of-nobody.h\", package = \"libnobody-dev\" },\n";
+    let cache = place.cache_of(|text| {
+        let run = "echo x >> {objects}/configured\"]";
+        let new =
+            "echo $0 >> {objects}/configured\"]\nmore = [{ since = \"18\", run = [\"new\"] }]";
+        assert!(text.contains(run));
+        text.replace(missing, "").replace(run, new)
+    });
+    let project = place.project();
+    let git = checkout(&project);
+    fs::write(project.join("version.h"), "#define V \"18.1\"\n").unwrap();
+    git(&["commit", "--quiet", "-a", "-m", "two"]);
+    let of = |revision: &str| MakeRequest {
+        label: None,
+        ..given(&format!("{}@{revision}", project.display()))
+    };
+    let configured = || fs::read_to_string(place.shop().join("objects/configured")).unwrap();
+    make(&cache, &of("one")).unwrap();
+    assert_eq!(configured(), "sh\n");
+    make(&cache, &of("HEAD")).unwrap();
+    assert_eq!(configured(), "new\n");
+    assert_eq!(place.lines("compiled"), 2);
+    // And back: what was done once for these options was undone since.
+    let again = MakeRequest {
+        label: Some("back".to_owned()),
+        ..of("one")
+    };
+    make(&cache, &again).unwrap();
+    assert_eq!(configured(), "sh\n");
+}
+
+#[test]
+fn a_changed_header_is_compiled_into_what_includes_it() {
+    let postgres = source_recipes()
+        .iter()
+        .filter(|recipe| recipe.engine == EngineName::Postgres);
+    let steps = postgres.filter_map(|recipe| recipe.make.as_ref());
+    let configure: Vec<Vec<String>> = steps
+        .map(|make| make.steps[0].arguments("18", &str::to_owned))
+        .collect();
+    assert!(!configure.is_empty());
+    // Without it, an object stays when a header of it changes.
+    for arguments in configure {
+        assert!(
+            arguments.contains(&"--enable-depend".to_owned()),
+            "{arguments:?}"
+        );
+    }
+}
