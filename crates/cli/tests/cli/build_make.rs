@@ -234,3 +234,37 @@ fn nothing_compiles_on_when_the_program_is_killed() {
         !Path::new("/proc").join(&pid).exists()
     });
 }
+
+#[test]
+fn a_repository_that_the_environment_names_is_left_alone() {
+    let place = Place::new();
+    project(&place);
+    let git = |folder: &str, arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(place.path(folder));
+        git.args(["-c", "user.name=x", "-c", "user.email=x@example.org"]);
+        let output = git.args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout).to_string()
+    };
+    fs::create_dir(place.path("other")).unwrap();
+    for (folder, file) in [("pg", "main.c"), ("other", "theirs")] {
+        fs::write(place.path("other/theirs"), "theirs").unwrap();
+        git(folder, &["init", "--quiet"]);
+        git(folder, &["add", "."]);
+        git(folder, &["commit", "--quiet", "-m", file]);
+    }
+    let before = git("other", &["symbolic-ref", "HEAD"]);
+    // As in a hook of `other`.
+    let made = command(
+        &place,
+        &["build", "make", "postgres", "--source", "pg@HEAD"],
+    )
+    .env("GIT_DIR", place.path("other/.git"))
+    .env("GIT_INDEX_FILE", place.path("other/.git/index"))
+    .output()
+    .unwrap();
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    assert_eq!(git("other", &["symbolic-ref", "HEAD"]), before);
+    assert_eq!(git("other", &["status", "--porcelain"]), "");
+}

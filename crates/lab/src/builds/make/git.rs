@@ -11,15 +11,22 @@ use crate::builds::error::BuildError;
 /// A large history on a cold disk needs some of this.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// git in a folder.
+/// git in a folder. Hooks and `git rebase --exec` name their repository in the environment, which
+/// is not the one that is meant here.
 pub(crate) fn git(folder: &Path) -> Command {
     let mut command = child_command("git");
+    let of_git = std::env::vars_os().map(|(name, _)| name);
+    for name in of_git.filter(|name| name.as_encoded_bytes().starts_with(b"GIT_")) {
+        command.env_remove(name);
+    }
     command
         .args([
             "-c",
             "safe.directory=*",
             "-c",
             "advice.detachedHead=false",
+            "-c",
+            "core.hooksPath=/dev/null",
             "-C",
         ])
         .arg(folder)

@@ -1,6 +1,7 @@
 //! Sources: the places they come from, their hashes, and the way into a workshop.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::builds::error::BuildError;
 use crate::builds::fetch::child::Client;
-use crate::builds::folder::make;
+use crate::builds::folder::{make, remove};
 use crate::builds::inspect::server_file::sha256;
 use crate::builds::make::git::{commit_of, git, tree_of};
 use crate::builds::make::run::count_objects;
@@ -209,6 +210,12 @@ impl Source {
         Ok(())
     }
 
+    /// Removes what an earlier try put into `folder`.
+    pub fn take_out(&self, folder: &Path) -> Result<(), BuildError> {
+        remove(&git_folder(folder))?;
+        remove(folder)
+    }
+
     /// Puts the files into `folder`, which may hold an earlier commit's.
     pub fn put(&self, folder: &Path, watch: &mut Watch<'_>) -> Result<(), BuildError> {
         make(folder)?;
@@ -239,30 +246,59 @@ impl Source {
                 command.arg(folder);
                 put_by(command, "coreutils", folder, watch)
             }
-            Place::Commit { repository, commit } => {
-                if !folder.join(".git").exists() {
-                    let mut clone = git(folder);
-                    clone
-                        .args(["clone", "--quiet", "--shared", "--no-checkout"])
-                        .arg(repository)
-                        .arg(".");
-                    put_by(clone, "git", folder, watch)?;
-                }
-                let mut checkout = git(folder);
-                // Files that were handed to another user are the same files: only what the commit
-                // changes is written, so that nothing else is compiled again.
-                checkout
-                    .args([
-                        "-c",
-                        "core.checkStat=minimal",
-                        "-c",
-                        "core.trustctime=false",
-                    ])
-                    .args(["checkout", "--quiet", "--force", "--detach", commit]);
-                put_by(checkout, "git", folder, watch)
-            }
+            Place::Commit { repository, commit } => put_commit(repository, commit, folder, watch),
         }
     }
+}
+
+/// A commit's files. What git keeps is beside them: the commands of a build may write in `folder`,
+/// and git runs what its settings say.
+fn put_commit(
+    repository: &Path,
+    commit: &str,
+    folder: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<(), BuildError> {
+    let kept = git_folder(folder);
+    if !kept.exists() {
+        let mut clone = git(folder);
+        clone
+            .args(["clone", "--quiet", "--shared", "--bare"])
+            .args([repository, &kept]);
+        put_by(clone, "git", folder, watch)?;
+    }
+    // Of a git that was killed: nobody else is here.
+    for lock in ["index.lock", "HEAD.lock"].map(|name| kept.join(name)) {
+        match fs::remove_file(&lock) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(BuildError::io("remove", &lock)(error));
+            }
+            _ => {}
+        }
+    }
+    let mut checkout = git(folder);
+    // Files that were handed to another user are the same files: only what the commit changes is
+    // written, so that nothing else is compiled again.
+    checkout
+        .args([
+            "-c",
+            "core.checkStat=minimal",
+            "-c",
+            "core.trustctime=false",
+            "-c",
+            "core.bare=false",
+        ])
+        .arg("--git-dir")
+        .arg(&kept)
+        .arg("--work-tree")
+        .arg(folder)
+        .args(["checkout", "--quiet", "--force", "--detach", commit]);
+    put_by(checkout, "git", folder, watch)
+}
+
+/// Where git keeps what it knows of the files in `folder`.
+fn git_folder(folder: &Path) -> PathBuf {
+    folder.with_file_name("git")
 }
 
 fn put_by(

@@ -115,7 +115,7 @@ impl Make<'_> {
             return Ok(());
         }
         if !is_whole {
-            remove(source)?;
+            self.source.take_out(source)?;
         }
         self.source.put(source, watch)?;
         self.source.check_put(source)?;

@@ -590,3 +590,36 @@ fn a_changed_header_is_compiled_into_what_includes_it() {
         );
     }
 }
+
+#[test]
+fn a_kill_while_git_writes_does_not_spoil_the_workshop() {
+    let place = Place::new();
+    let (cache, project) = (place.cache(), place.project());
+    let git = checkout(&project);
+    let of = |revision: &str| MakeRequest {
+        label: None,
+        ..given(&format!("{}@{revision}", project.display()))
+    };
+    make(&cache, &of("one")).unwrap();
+    git(&["commit", "--quiet", "--allow-empty", "-m", "two"]);
+    // As git leaves them when it is killed.
+    let shop = place.shop();
+    let of_git =
+        |name: &str| [".git", "../git"].map(|dir| shop.join("source").join(dir).join(name));
+    let write = |name: &str| {
+        let files = of_git(name).into_iter();
+        let there: Vec<_> = files
+            .filter(|file| file.parent().unwrap().is_dir())
+            .collect();
+        assert_eq!(there.len(), 1);
+        fs::write(&there[0], "").unwrap();
+    };
+    write("index.lock");
+    write("HEAD.lock");
+    make(&cache, &of("HEAD")).unwrap();
+    // The same while it clones: no source was whole yet.
+    write("HEAD");
+    fs::write(shop.join("done"), "").unwrap();
+    git(&["tag", "three"]);
+    make(&cache, &of("three")).unwrap();
+}
