@@ -268,3 +268,30 @@ fn a_repository_that_the_environment_names_is_left_alone() {
     assert_eq!(git("other", &["symbolic-ref", "HEAD"]), before);
     assert_eq!(git("other", &["status", "--porcelain"]), "");
 }
+
+#[test]
+fn nothing_of_the_environment_gets_into_a_build() {
+    let place = Place::new();
+    project(&place);
+    // As PostgreSQL's makefiles do with COPT; and gcc by itself with CPATH.
+    let makefile = fs::read_to_string(place.path("pg/Makefile")).unwrap();
+    let makefile = makefile.replace("$(CFLAGS) -c", "$(CFLAGS) $(COPT) -c");
+    fs::write(place.path("pg/Makefile"), makefile).unwrap();
+    let seen = place.path("seen");
+    let configure = format!("env > {}\n{CONFIGURE}", seen.display());
+    write_script(&place.path("pg/configure"), &configure);
+    fs::create_dir(place.path("headers")).unwrap();
+    fs::write(place.path("headers/stdio.h"), "#error foreign\n").unwrap();
+    let made = command(&place, &["build", "make", "postgres", "--source", "pg"])
+        .env("COPT", "-DNOT_ASKED_FOR")
+        .env("CPATH", place.path("headers"))
+        .env("MY_TOKEN", "hunter2")
+        .output()
+        .unwrap();
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    let seen = fs::read_to_string(seen).unwrap();
+    assert!(
+        !seen.contains("hunter2") && !seen.contains("NOT_ASKED"),
+        "{seen}"
+    );
+}

@@ -26,6 +26,10 @@ const FEWEST_OBJECTS: u64 = 20;
 /// What is searched of a log for the telling line.
 const SEARCHED_BYTES: u64 = 4 << 20;
 
+/// Of the environment of this program: where compilers are, and where they put what they need for
+/// a moment.
+const KEPT: [&str; 2] = ["PATH", "TMPDIR"];
+
 /// Beginnings and parts of lines that say why a build failed, the most telling first.
 const TELLING: [&str; 12] = [
     "No space left on device",
@@ -123,15 +127,10 @@ impl Run<'_> {
                 command
             }
         };
-        for name in [
-            "MAKEFLAGS",
-            "MFLAGS",
-            "DESTDIR",
-            "CFLAGS",
-            "CXXFLAGS",
-            "LDFLAGS",
-        ] {
-            command.env_remove(name);
+        // Variables change what compilers and makefiles do (CPATH, COPT), and hold secrets.
+        command.env_clear();
+        for name in KEPT {
+            command.envs(std::env::var_os(name).map(|value| (name, value)));
         }
         command
             .env("LC_ALL", "C")
