@@ -29,20 +29,27 @@ pub(crate) enum Account {
 }
 
 impl Account {
-    /// Whom commands in `folder` run as, which is handed to them.
-    pub fn of(folder: &Path) -> Result<Self, BuildError> {
+    /// Whom commands run as that write in `folders`, which are handed to them. What lies beside
+    /// those stays ours: we write there, and would follow links of theirs.
+    pub fn of(folders: &[&Path]) -> Result<Self, BuildError> {
         if !rustix::process::geteuid().is_root() {
             return Ok(Self::Ourselves);
         }
-        chown_all(folder, NOBODY)?;
-        let mut probe = child_command(SETPRIV[0]);
-        probe.args(&SETPRIV[1..]).args(["test", "-w"]).arg(folder);
-        let said = output_within(&mut probe, PROBE_LIMIT);
-        let is_reached = said.is_ok_and(|said| said.status.success());
+        for folder in folders {
+            chown_all(folder, NOBODY)?;
+        }
+        let is_reached = folders.iter().all(|folder| {
+            let mut probe = child_command(SETPRIV[0]);
+            probe.args(&SETPRIV[1..]).args(["test", "-w"]).arg(folder);
+            let said = output_within(&mut probe, PROBE_LIMIT);
+            said.is_ok_and(|said| said.status.success())
+        });
         if is_reached {
             return Ok(Self::Nobody);
         }
-        chown_all(folder, 0)?;
+        for folder in folders {
+            chown_all(folder, 0)?;
+        }
         Ok(Self::Ourselves)
     }
 

@@ -79,9 +79,11 @@ impl Make<'_> {
         self.put(&shop, &source, watch)?;
         let version = version::read(&source, &self.plan.how.version)?;
         self.settle(&shop, &version, watch)?;
-        folder::make(&stage)?;
-        folder::make(&shop.join("objects"))?;
-        let account = Account::of(&shop)?;
+        let (objects, home) = (shop.join("objects"), shop.join("home"));
+        for folder in [&stage, &objects, &home] {
+            folder::make(folder)?;
+        }
+        let account = Account::of(&[&source, &stage, &objects, &home])?;
         watch.begin(Stage::Making)?;
         for step in &self.plan.how.steps {
             if step.once && is_done(&shop, &step.name)? {
@@ -194,7 +196,7 @@ impl Make<'_> {
             .iter()
             .map(|(name, value)| (name.clone(), fill(value)))
             .collect();
-        env.push(("HOME".to_owned(), text(shop.to_owned())));
+        env.push(("HOME".to_owned(), text(shop.join("home"))));
         env.extend(self.ccache(shop, account)?);
         let run = Run {
             name: &step.name,

@@ -623,3 +623,26 @@ fn a_kill_while_git_writes_does_not_spoil_the_workshop() {
     git(&["tag", "three"]);
     make(&cache, &of("three")).unwrap();
 }
+
+#[test]
+fn what_roots_build_runs_cannot_have_root_write_elsewhere() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = Place::new();
+    let (cache, project) = (place.cache(), place.project());
+    write_project(&project, "17.9");
+    place.open_to_all();
+    let victim = place.dir.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    let links = "\t-for file in ../done ../build.log ../for; do ln -sfn VICTIM $$file; done\n";
+    let links = links.replace("VICTIM", victim.to_str().unwrap());
+    let hostile = MAKEFILE.replace(
+        "install: postgres\n",
+        &format!("install: postgres\n{links}"),
+    );
+    let hostile = hostile.replace("\techo $<", &format!("{links}\techo $<"));
+    fs::write(project.join("Makefile"), hostile).unwrap();
+    make(&cache, &given(&project.display().to_string())).unwrap();
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+}
