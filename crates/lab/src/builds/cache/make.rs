@@ -135,8 +135,15 @@ impl BuildCache {
         let source = Source::of_given(given)?;
         let plan = MakePlan { how, flags };
         let key = source.workshop(&name, request.engine, &plan.flags.name);
-        let lock = self.dir.join(LOCKS).join(format!("{key}.lock"));
-        let _lock = Lock::take(&lock, watch)?;
+        // Commits of two checkouts may be asked for under one label.
+        let mut locks = vec![&key, &name];
+        locks.dedup();
+        let locks = locks.into_iter().map(|lock| {
+            let lock = self.dir.join(LOCKS).join(format!("{lock}.lock"));
+            Lock::take(&lock, watch)
+        });
+        let _locks: Vec<Lock> = locks.collect::<Result<_, _>>()?;
+        self.remove_partials(&name)?;
         let there = record::read(&self.dir.join(&name)).ok().flatten();
         if let Some(record) = there {
             if record.provenance.source != MADE {

@@ -646,3 +646,35 @@ fn what_roots_build_runs_cannot_have_root_write_elsewhere() {
     make(&cache, &given(&project.display().to_string())).unwrap();
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
 }
+
+#[test]
+fn commits_of_two_checkouts_under_one_label_do_not_meet() {
+    let place = Place::new();
+    let other = Place::new();
+    let (first, second) = (place.project(), other.project());
+    for project in [&first, &second] {
+        let _git = checkout(project);
+    }
+    let (one, two) = (place.cache(), place.cache());
+    let of = |project: &Path| given(&format!("{}@one", project.display()));
+    // The second begins when the first compiles, and must wait for it.
+    let waited = Cell::new(false);
+    let stop = Cell::new(false);
+    let nested = |progress: &FetchProgress| {
+        if progress.stage == Stage::Making && !waited.get() {
+            waited.set(true);
+            let error = two.make(
+                &of(&second),
+                &mut |progress| stop.set(progress.stage == Stage::Waiting),
+                &|| stop.get(),
+            );
+            assert!(
+                matches!(error, Err(BuildError::Cancelled { .. })),
+                "{error:?}"
+            );
+        }
+    };
+    let mut nested = nested;
+    one.make(&of(&first), &mut nested, &|| false).unwrap();
+    assert!(waited.get());
+}
