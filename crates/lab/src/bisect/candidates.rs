@@ -184,7 +184,7 @@ impl CommitMaker {
         stop_requests: &AtomicUsize,
     ) -> Result<Result<BuildName, String>, LabError> {
         let command = match self {
-            Self::Recipe(recipe) => return Ok(recipe.make(commit, builds, stop_requests)),
+            Self::Recipe(recipe) => return recipe.make(commit, builds, stop_requests),
             Self::Command(command) => command,
         };
         let name: BuildName = format!("{engine}+{commit}")

@@ -47,13 +47,13 @@ impl CommitRecipe {
     }
 
     /// Makes the build of a commit, unless the cache has it. The inner error says why the commit
-    /// has none.
+    /// has none. The outer one would meet every commit: a full disk, a missing program.
     pub(super) fn make(
         &self,
         commit: &str,
         builds: &BuildCache,
         stop_requests: &AtomicUsize,
-    ) -> Result<BuildName, String> {
+    ) -> Result<Result<BuildName, String>, LabError> {
         let request = MakeRequest {
             engine: self.engine,
             version: None,
@@ -66,14 +66,21 @@ impl CommitRecipe {
         };
         let is_stopped = || stop_requests.load(Ordering::SeqCst) > 0;
         let made = builds.make(&request, &mut |_| {}, &is_stopped);
-        let made = made.map_err(|error| error.to_string())?;
-        made.build.name.parse().map_err(|error| format!("{error}"))
+        Ok(match made {
+            Ok(made) => made.build.name.parse().map_err(|error| format!("{error}")),
+            // No other commit would be built here either.
+            Err(error) if error.is_of_the_machine() => return Err(error.into()),
+            Err(error) => Err(error.to_string()),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::builds::BuildError;
     use crate::builds::make::git::git;
 
     #[test]
@@ -109,5 +116,34 @@ mod tests {
             let error = recipe.commits(good, bad).unwrap_err().to_string();
             assert!(error.contains(wanted), "{error}");
         }
+    }
+
+    #[test]
+    fn a_commit_is_skipped_for_its_own_fault_alone() {
+        let failed = |line: &str| BuildError::Failed {
+            step: "compile".to_owned(),
+            line: line.to_owned(),
+            log: "x.log".into(),
+        };
+        assert!(!failed("a.c:1:1: error: x").is_of_the_machine());
+        assert!(!BuildError::Unfit("it states -O1".to_owned()).is_of_the_machine());
+        let full = failed("/tmp/x.s: No space left on device");
+        assert!(full.is_disk_full() && full.is_of_the_machine());
+        assert!(matches!(LabError::from(full), LabError::Machine(_)));
+        assert!(BuildError::Client("this machine lacks bison".to_owned()).is_of_the_machine());
+
+        // A flag set that is unknown is so for all commits.
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(".git")).unwrap();
+        let recipe = CommitRecipe {
+            engine: EngineName::Postgres,
+            repository: dir.path().to_owned(),
+            flags: Some("o9".to_owned()),
+        };
+        let cache = BuildCache::new(dir.path().join("cache"));
+        let error = recipe
+            .make("one", &cache, &AtomicUsize::new(0))
+            .unwrap_err();
+        assert!(error.to_string().contains("no flag set \"o9\""), "{error}");
     }
 }

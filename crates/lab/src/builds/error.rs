@@ -84,13 +84,22 @@ impl BuildError {
 
     /// Whether a disk or a quota is full.
     pub fn is_disk_full(&self) -> bool {
-        let Self::Io { source, .. } = self else {
-            return false;
-        };
-        matches!(
-            source.kind(),
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded
-        )
+        match self {
+            Self::Io { source, .. } => matches!(
+                source.kind(),
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+            ),
+            Self::Failed { line, .. } => ["No space left on device", "Disk quota exceeded"]
+                .iter()
+                .any(|said| line.contains(said)),
+            _ => false,
+        }
+    }
+
+    /// Whether the machine or the request is at fault, and not what was to be made.
+    pub(crate) fn is_of_the_machine(&self) -> bool {
+        let of_kind = matches!(self, Self::Client(_) | Self::Unknown(_) | Self::Io { .. });
+        of_kind || self.is_disk_full()
     }
 }
 

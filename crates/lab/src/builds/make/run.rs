@@ -31,8 +31,9 @@ const SEARCHED_BYTES: u64 = 4 << 20;
 const KEPT: [&str; 2] = ["PATH", "TMPDIR"];
 
 /// Beginnings and parts of lines that say why a build failed, the most telling first.
-const TELLING: [&str; 12] = [
+const TELLING: [&str; 13] = [
     "No space left on device",
+    "Disk quota exceeded",
     "Killed signal terminated",
     "configure: error:",
     "CMake Error",
