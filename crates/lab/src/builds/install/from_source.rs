@@ -96,21 +96,16 @@ pub(crate) fn fetched_source(
     let version = match kept.filter(|version| fits(version)) {
         Some(version) => version,
         None => {
+            // What is kept serves others until this is whole.
+            let new = cache.join(SOURCES).join(format!("{name}.new"));
+            remove(&new)?;
+            folder::make(&new)?;
+            let fetched = fetch_into(&new, recipe, wanted, fetcher, watch);
+            let version = fetched.inspect_err(|_| {
+                let _ = remove(&new);
+            })?;
             remove(&folder)?;
-            folder::make(&folder)?;
-            watch.begin(Stage::Fetching)?;
-            let fetched = fetcher.fetch(&recipe.package, wanted, &folder, watch)?;
-            let version = fetched.package_version.unwrap_or_default();
-            for file in &fetched.files {
-                let name = file.file_name().unwrap_or_default();
-                let place = folder.join(name);
-                if *file != place {
-                    fs::rename(file, &place).map_err(BuildError::io("move", file))?;
-                }
-            }
-            keep_only(&folder, &fetched.files)?;
-            let path = folder.join(VERSION);
-            fs::write(&path, &version).map_err(BuildError::io("write", &path))?;
+            fs::rename(&new, &folder).map_err(BuildError::io("move the source to", &folder))?;
             version
         }
     };
@@ -121,6 +116,29 @@ pub(crate) fn fetched_source(
         false => format!("{package}, package version {version}"),
     };
     Source::of_package(origin, tarballs)
+}
+
+/// Fetches a source into a folder, with its version, which is returned.
+fn fetch_into(
+    folder: &Path,
+    recipe: &Recipe,
+    wanted: Option<&str>,
+    fetcher: &dyn Fetcher,
+    watch: &mut Watch<'_>,
+) -> Result<String, BuildError> {
+    watch.begin(Stage::Fetching)?;
+    let fetched = fetcher.fetch(&recipe.package, wanted, folder, watch)?;
+    let version = fetched.package_version.unwrap_or_default();
+    for file in &fetched.files {
+        let place = folder.join(file.file_name().unwrap_or_default());
+        if *file != place {
+            fs::rename(file, &place).map_err(BuildError::io("move", file))?;
+        }
+    }
+    keep_only(folder, &fetched.files)?;
+    let path = folder.join(VERSION);
+    fs::write(&path, &version).map_err(BuildError::io("write", &path))?;
+    Ok(version)
 }
 
 fn source_folder(package: &Package) -> String {

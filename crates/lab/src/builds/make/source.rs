@@ -15,7 +15,7 @@ use crate::builds::error::BuildError;
 use crate::builds::fetch::child::Client;
 use crate::builds::folder::{make, remove};
 use crate::builds::inspect::server_file::sha256;
-use crate::builds::make::git::{commit_of, git, tree_of};
+use crate::builds::make::git::{commit_of, git, is_so, tree_of};
 use crate::builds::make::run::count_objects;
 use crate::builds::progress::Watch;
 
@@ -260,6 +260,10 @@ fn put_commit(
     watch: &mut Watch<'_>,
 ) -> Result<(), BuildError> {
     let kept = git_folder(folder);
+    // A shallow checkout is copied, and the copy has no later commits.
+    if kept.exists() && !is_so(&kept, &["cat-file", "-e", commit])? {
+        remove(&kept)?;
+    }
     if !kept.exists() {
         let mut clone = git(folder);
         clone

@@ -678,3 +678,56 @@ fn commits_of_two_checkouts_under_one_label_do_not_meet() {
     one.make(&of(&first), &mut nested, &|| false).unwrap();
     assert!(waited.get());
 }
+
+#[test]
+fn commits_that_a_shallow_checkout_got_later_are_found() {
+    let place = Place::new();
+    let (cache, origin) = (place.cache(), place.dir.path().join("origin"));
+    let git = checkout(&origin);
+    let mut clone = Command::new("git");
+    clone
+        .args(["clone", "--quiet", "--depth", "1"])
+        .arg(format!("file://{}", origin.display()))
+        .arg(place.project());
+    assert!(clone.status().unwrap().success());
+    let of = |revision: &str| given(&format!("{}@{revision}", place.project().display()));
+    make(&cache, &of("HEAD")).unwrap();
+    fs::write(
+        origin.join("other.c"),
+        "int two = 2;\nint other(void) { return 0; }\n",
+    )
+    .unwrap();
+    git(&["commit", "--quiet", "-a", "-m", "two"]);
+    let mut pull = Command::new("git");
+    pull.arg("-C")
+        .arg(place.project())
+        .args(["pull", "--quiet", "--ff-only"]);
+    assert!(pull.status().unwrap().success());
+    assert!(make(&cache, &of("HEAD")).unwrap().is_new);
+}
+
+/// A machine whose archive has nothing any more.
+struct Offline;
+
+impl Fetcher for Offline {
+    fn fetch(
+        &self,
+        _: &Package,
+        _: Option<&str>,
+        _: &Path,
+        _: &mut Watch<'_>,
+    ) -> Result<Fetched, BuildError> {
+        Err(BuildError::Gone("nothing is there".to_owned()))
+    }
+}
+
+#[test]
+fn a_version_that_is_gone_does_not_cost_the_source_that_is_kept() {
+    let place = Place::new();
+    let mut cache = place.cache();
+    make(&cache, &request("17", "o2")).unwrap();
+    cache.fetcher = Box::new(Offline);
+    let error = make(&cache, &request("17.5", "o2")).unwrap_err();
+    assert!(error.to_string().contains("nothing is there"), "{error}");
+    assert!(make(&cache, &request("17", "o3")).unwrap().is_new);
+}
