@@ -23,6 +23,8 @@ pub(crate) struct Change {
     pub members: Vec<(usize, f64, Class)>,
     /// The median of the ratios.
     pub median: f64,
+    /// Tests of the group without a number in one of both.
+    pub missing: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,12 @@ impl Change {
             to,
             kind,
             median: median(&ratios)?,
+            missing: group
+                .tests
+                .iter()
+                .copied()
+                .filter(|test| subject.tests[*test].ratio(from, to).is_none())
+                .collect(),
             members,
         })
     }
@@ -129,6 +137,7 @@ impl Change {
     /// `from 5.7 to 8.0 there are big regressions for all 9 tests (median -20.8%)`.
     pub fn sentence(&self, subject: &Subject) -> Sentence {
         let span = subject.span(self.from, self.to);
+        let without = self.without(subject);
         let text = match self.kind {
             Kind::Stable => {
                 let run = match self.is_run(subject) {
@@ -148,8 +157,22 @@ impl Change {
             Kind::Counted => format!("{span} there are {}", self.counts(subject.noun())),
         };
         Sentence {
-            text,
+            text: format!("{text}{without}"),
             cells: self.said(subject),
+        }
+    }
+
+    /// `; no number in both for insert`: what *all* and *stable* are not about.
+    pub fn without(&self, subject: &Subject) -> String {
+        let names: Vec<String> = self
+            .missing
+            .iter()
+            .map(|test| subject.tests[*test].name.clone())
+            .collect();
+        match names.len() {
+            0 => String::new(),
+            few if few <= FEW_TESTS => format!("; no number in both for {}", list(&names)),
+            all => format!("; no number in both for {}", count(all, subject.noun())),
         }
     }
 
@@ -164,7 +187,7 @@ impl Change {
     }
 
     /// Tests outside the limits of a stable group, at its end or on the way.
-    fn exceptions(&self, subject: &Subject) -> String {
+    pub fn exceptions(&self, subject: &Subject) -> String {
         let mark = |test: usize| match subject.is_two_state(test) {
             true => ", two states",
             false => "",
@@ -242,11 +265,16 @@ impl Change {
     pub fn overall(&self, subject: &Subject) -> Sentence {
         let (base, newest) = (subject.name(self.from), subject.name(self.to));
         let text = match self.common_result(subject.noun()) {
+            _ if self.kind == Kind::Stable => format!(
+                "for {newest} vs {base} throughput is stable (median {}){}",
+                signed(self.median),
+                self.exceptions(subject)
+            ),
             Some(common) => format!("for {newest} the common result is {common} vs {base}"),
             None => format!("for {newest} vs {base}: {}", self.tally()),
         };
         Sentence {
-            text,
+            text: format!("{text}{}", self.without(subject)),
             cells: self.said(subject),
         }
     }
@@ -349,7 +377,53 @@ pub(crate) fn overall(subject: &Subject, group: &Group) -> Option<Change> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::subject;
     use super::*;
+
+    #[test]
+    fn a_test_without_a_number_is_named_beside_all_and_stable() {
+        for (old, words) in [
+            (
+                100.0,
+                "from 8.0 to 8.4 there are big regressions for both tests (median -20.0%); no \
+                 number in both for lost",
+            ),
+            (
+                80.0,
+                "from 8.0 to 8.4 throughput is stable (median +0.0%); no number in both for lost",
+            ),
+        ] {
+            let subject = subject(
+                &["8.0.44", "8.4.7"],
+                &[
+                    ("a", &[old, 80.0]),
+                    ("b", &[old, 80.0]),
+                    ("lost", &[100.0, f64::NAN]),
+                ],
+            );
+            let change = Change::of(&subject, &subject.groups[0], 0, 1).unwrap();
+            assert_eq!(change.sentence(&subject).text, words);
+        }
+    }
+
+    #[test]
+    fn a_stable_group_has_no_common_loss_beside_it() {
+        let subject = subject(
+            &["5.7.44", "8.0.44", "8.4.7"],
+            &[
+                ("a", &[100.0, 80.0, 96.0]),
+                ("b", &[100.0, 80.0, 96.0]),
+                ("c", &[100.0, 80.0, 96.0]),
+                ("d", &[100.0, 80.0, 92.0]),
+            ],
+        );
+        let change = overall(&subject, &subject.groups[0]).unwrap();
+        assert_eq!(
+            change.overall(&subject).text,
+            "for 8.4 vs 5.7 throughput is stable (median -4.0%), except a (0.80 in 8.0), b (0.80 \
+             in 8.0), c (0.80 in 8.0) and d (0.92)"
+        );
+    }
 
     #[test]
     fn magnitudes_of_few_tests() {

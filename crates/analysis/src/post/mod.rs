@@ -17,6 +17,8 @@ pub mod check;
 mod costs;
 mod engines;
 mod figures;
+#[cfg(test)]
+mod fixture;
 mod insert_benchmark;
 mod judged;
 mod limits;

@@ -51,6 +51,21 @@ impl Release {
     }
 }
 
+#[cfg(test)]
+impl Release {
+    pub fn of_mysql(cell: usize, version: &str) -> Self {
+        let numbers = numbers(version);
+        Self {
+            cell,
+            name: version.to_owned(),
+            label: version.to_owned(),
+            series: series("MySQL", &numbers),
+            numbers,
+            run: String::new(),
+        }
+    }
+}
+
 /// Releases of one product and config, oldest first.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Family {
