@@ -111,7 +111,7 @@ impl Costs {
         cost.metrics().iter().find_map(|name| {
             let measure = |place: usize| {
                 let outcome = &step.outcomes[subject.releases[place].cell];
-                let is_ok = outcome.status == Status::Ok;
+                let is_ok = of.statuses[place] == Status::Ok;
                 let measure = outcome.measure_of(name).filter(|_| is_ok)?;
                 Some((measure.metric, measure.value.value?))
             };
@@ -440,7 +440,15 @@ pub(crate) struct Explained {
 impl Explained {
     /// Of the tests of a group from one release to another. `None` for a test whose costs are not
     /// known.
-    pub fn between(view: &View, subject: &Subject, group: &Group, pairs: &[[usize; 2]]) -> Self {
+    ///
+    /// `is_counted` chooses among tests and their ratios.
+    pub fn between(
+        view: &View,
+        subject: &Subject,
+        group: &Group,
+        pairs: &[[usize; 2]],
+        is_counted: impl Fn(usize, f64) -> bool,
+    ) -> Self {
         let mut explained = Self::default();
         for test in &group.tests {
             let Some(cpu) = Costs::of(view, subject, *test, Cost::Cpu) else {
@@ -451,7 +459,7 @@ impl Explained {
                 let (Some(rate), Some(cost)) = (ratio, cpu.ratio(*from, *to)) else {
                     continue;
                 };
-                if (rate - 1.0).abs() > LARGE {
+                if (rate - 1.0).abs() > LARGE && is_counted(*test, rate) {
                     explained.all += 1;
                     explained.by_cpu += usize::from((rate * cost - 1.0).abs() <= EXPLAINED);
                 }
@@ -463,7 +471,7 @@ impl Explained {
 
 /// What explains the group's changes between neighbouring series.
 pub(crate) fn cause(view: &View, subject: &Subject, group: &Group) -> Option<Sentence> {
-    let of = Explained::between(view, subject, group, &subject.pairs());
+    let of = Explained::between(view, subject, group, &subject.pairs(), |_, _| true);
     if of.all == 0 {
         return None;
     }

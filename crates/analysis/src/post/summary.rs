@@ -120,7 +120,7 @@ pub(crate) fn overview(subject: &Subject) -> Option<List> {
     pairs.extend(steady.map(|steady| [steady, subject.newest()]));
     let sentence = |[from, to]: [usize; 2]| {
         let over = Over::of(subject, from, to);
-        Sentence {
+        (!over.groups.is_empty()).then(|| Sentence {
             text: format!(
                 "{}: {}{}",
                 subject.span(from, to),
@@ -128,14 +128,12 @@ pub(crate) fn overview(subject: &Subject) -> Option<List> {
                 over.faster()
             ),
             cells: over.said(subject),
-        }
+        })
     };
-    (claimed(subject).count() > 1 && !pairs.is_empty()).then(|| List {
+    let told: Vec<Sentence> = pairs.into_iter().filter_map(sentence).collect();
+    (claimed(subject).count() > 1 && !told.is_empty()).then(|| List {
         heading: "Summary over all groups".to_owned(),
-        bullets: pairs
-            .into_iter()
-            .map(|pair| sentence(pair).into())
-            .collect(),
+        bullets: told.into_iter().map(Bullet::from).collect(),
     })
 }
 
@@ -173,8 +171,11 @@ fn news(subjects: &[Subject]) -> Option<Bullet> {
                 return None;
             }
             let over = Over::of(subject, before, newest);
-            let slower = over.sum(|of| of.losers().len());
-            let what = if slower == 0 { "nothing new" } else { "new" };
+            if over.groups.is_empty() {
+                return None;
+            }
+            let moved = over.sum(|of| of.losers().len() + of.gainers().len());
+            let what = if moved == 0 { "nothing new" } else { "new" };
             Some(Sentence {
                 text: format!(
                     "{}{what} in {} vs {}: {}{}",
@@ -220,8 +221,14 @@ fn against(subject: &Subject, [from, to]: [usize; 2], prefix: &str) -> Vec<Sente
         .filter_map(|group| Some((group, Change::of(subject, group, from, to)?)))
         .collect();
     let short = |change: &Change| match change.common_result(subject.noun()) {
+        _ if change.kind == Kind::Stable => {
+            format!(
+                "stable{}{}",
+                change.exceptions(subject),
+                change.without(subject)
+            )
+        }
         Some(common) => common.split(" (").next().unwrap_or_default().to_owned(),
-        None if change.kind == Kind::Stable => "stable".to_owned(),
         None => change.tally(),
     };
     let mut by_result: Vec<(String, Vec<String>, Vec<Said>)> = Vec::new();
@@ -276,7 +283,10 @@ fn cause(view: &View, subjects: &[Subject]) -> Option<Bullet> {
     let (subject, group, change) = changes
         .filter(|(.., change)| change.losers().len() * 2 > change.members.len())
         .min_by(|a, b| a.2.median.total_cmp(&b.2.median))?;
-    let of = Explained::between(view, subject, group, &[[change.from, change.to]]);
+    // What a gain is explained by is no overhead, and no headline rests on two states.
+    let is_loss = |test, ratio| ratio < 1.0 && !subject.is_two_state(test);
+    let pair = [change.from, change.to];
+    let of = Explained::between(view, subject, group, &[pair], is_loss);
     if of.by_cpu == 0 {
         return None;
     }
@@ -290,7 +300,7 @@ fn cause(view: &View, subjects: &[Subject]) -> Option<Bullet> {
                 group.title,
                 signed(change.median),
                 of.by_cpu,
-                count(of.all, "change")
+                count(of.all, "drop")
             ),
             cells: change.said(subject),
         }
@@ -338,4 +348,46 @@ fn against_trend(subject: &Subject, group: &Group) -> Option<(f64, Sentence)> {
     let mut cells = change.said(subject);
     cells.retain(|said| said.test == *name);
     Some((distance(*at), Sentence { text, cells }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::subject;
+    use super::*;
+
+    fn news_of(newest: f64) -> Option<String> {
+        let subject = subject(
+            &["5.7.44", "8.0.44", "8.4.7"],
+            &[("a", &[100.0, 80.0, newest]), ("b", &[100.0, 80.0, newest])],
+        );
+        Some(news(&[subject])?.sentence.text)
+    }
+
+    #[test]
+    fn news_are_gains_too_and_nothing_is_none() {
+        assert_eq!(
+            news_of(100.0).unwrap(),
+            "new in 8.4 vs 8.0: none of 2 tests is slower, 2 are faster"
+        );
+        assert_eq!(
+            news_of(80.0).unwrap(),
+            "nothing new in 8.4 vs 8.0: none of 2 tests is slower"
+        );
+        assert_eq!(news_of(f64::NAN), None);
+    }
+
+    #[test]
+    fn the_tldr_calls_stable_what_its_group_does() {
+        let subject = subject(
+            &["8.0.44", "8.4.7"],
+            &[
+                ("a", &[100.0, 96.0]),
+                ("b", &[100.0, 96.0]),
+                ("c", &[100.0, 96.0]),
+                ("d", &[100.0, 92.0]),
+            ],
+        );
+        let told = against(&subject, [0, 1], "");
+        assert_eq!(told[0].text, "8.4 vs 8.0, writes: stable, except d (0.92)");
+    }
 }
