@@ -48,9 +48,10 @@ pub(crate) fn of_group(subject: &Subject, group: &Group, base: usize, alt: &str)
         name: file_name(&[&subject.title(), kind, &group.title, name]),
         title: format!("{}: throughput relative to {name}", group.title),
         caption: format!(
-            "{}, {}; base {name}; one run per version.",
+            "{}, {}; base {name}; {}.",
             subject.title(),
-            group.title
+            group.title,
+            subject.runs_per_version()
         ),
         alt: alt.to_owned(),
         form,
@@ -124,7 +125,10 @@ pub(crate) fn of_costs(view: &View, subject: &Subject, test: usize) -> Option<Fi
     Some(Figure {
         name: file_name(&[&subject.title(), "costs", name]),
         title: format!("{name}: costs per operation relative to {base}"),
-        caption: format!("{name}, base {base}; one run per version{left_out}."),
+        caption: format!(
+            "{name}, base {base}; {}{left_out}.",
+            subject.runs_per_version()
+        ),
         alt: format!("Costs per operation of {name} over releases, relative to {base}"),
         form: Form::PerOperation {
             releases: subject.releases.iter().map(|of| of.name.clone()).collect(),

@@ -46,6 +46,7 @@ pub(super) fn subject(versions: &[&str], rates: &[(&str, &[f64])]) -> Subject {
             is_claimed: true,
         }],
         band: Band::new(noise.p95()),
+        runs: 1,
         releases,
         tests,
         noise,

@@ -51,19 +51,23 @@ pub(crate) fn limit(subjects: &[Subject]) -> Sentence {
     let missed = match missed {
         0 => String::new(),
         cells => format!(
-            "; {} missed the SLA and are in no ratio",
+            "; in no ratio: {} that missed the SLA",
             count(cells, "result")
         ),
     };
+    let most = subjects.iter().max_by_key(|subject| subject.runs);
+    let runs = most.map_or_else(
+        || "one run per version".to_owned(),
+        Subject::runs_per_version,
+    );
     Sentence::plain(match p95 {
         Some(p95) => format!(
-            "one run per version: in 95 of 100 comparisons twins (nearly the same code) differ by up to \
-             {}, and no sentence is about less{missed}",
+            "{runs}: in 95 of 100 comparisons twins (nearly the same code) differ by up to {}, and \
+             no sentence is about less{missed}",
             change(1.0 + p95).trim_start_matches('+')
         ),
         None => format!(
-            "one run per version and no twins in it: how far two runs of one build differ is not \
-             known{missed}"
+            "{runs} and no twins in it: how far two runs of one build differ is not known{missed}"
         ),
     })
 }

@@ -40,6 +40,8 @@ pub(crate) struct Subject {
     pub groups: Vec<Group>,
     pub noise: Noise,
     pub band: Band,
+    /// The most runs that a number is the median of.
+    pub runs: u32,
 }
 
 /// Tests under one heading.
@@ -137,6 +139,14 @@ impl Subject {
         }
     }
 
+    /// `one run per version`, or what a number is the median of.
+    pub fn runs_per_version(&self) -> String {
+        match self.runs {
+            1 => "one run per version".to_owned(),
+            runs => format!("up to {runs} runs per version, of which the median counts"),
+        }
+    }
+
     pub fn is_two_state(&self, test: usize) -> bool {
         self.noise.two_state.contains(&test)
     }
@@ -178,6 +188,12 @@ fn subject(view: &View, family: Family, bases: &[usize], is_only: bool) -> Subje
     let at = |cell: &usize| family.releases.iter().position(|of| of.cell == *cell);
     let is_series = family.releases.iter().all(Release::is_version);
     let noise = Noise::of(&family.releases, &tests);
+    let outcomes = tests.iter().flat_map(|test| {
+        let cells = family.releases.iter().map(|release| release.cell);
+        cells.map(|cell| &view.steps[test.step].outcomes[cell])
+    });
+    let runs = outcomes.map(|outcome| outcome.blocks_used).max();
+    let runs = runs.unwrap_or(1).max(1);
     Subject {
         kind,
         product: family.product,
@@ -191,6 +207,7 @@ fn subject(view: &View, family: Family, bases: &[usize], is_only: bool) -> Subje
         is_series,
         speakers,
         band: Band::new(noise.p95()),
+        runs,
         tests,
         groups,
         noise,

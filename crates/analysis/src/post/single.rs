@@ -1,5 +1,7 @@
 //! The post of single runs: words by thresholds, from one release to the next.
 
+use itertools::Itertools;
+
 use super::changes::{self, Change, Kind as ChangeKind};
 use super::costs::{self, Telling};
 use super::material::{Group, Kind, Subject};
@@ -106,12 +108,23 @@ fn preamble(view: &View, subjects: &[Subject]) -> Section {
              above 1 the version is faster, below 1 there might be a regression, 1.2 is 20% faster"
                 .to_owned(),
         );
-        sentences.push(
-            "words: a regression loses 4% or more, an improvement gains 6% or more, both are big \
-             from 12% on, anything in between counts as no change; all of it in one run per \
-             version, so it is not a verdict"
-                .to_owned(),
-        );
+        let words = |subject: &Subject| subject.band.words();
+        let same = |subject: &Subject| (words(subject), subject.runs);
+        match subjects.iter().map(same).all_equal() {
+            true => sentences.push(format!(
+                "words: {}; all of it in {}, so it is not a verdict",
+                subjects[0].band.words(),
+                subjects[0].runs_per_version()
+            )),
+            false => sentences.extend(subjects.iter().map(|subject| {
+                format!(
+                    "words on {}: {}; all of it in {}, so it is not a verdict",
+                    subject.title(),
+                    words(subject),
+                    subject.runs_per_version()
+                )
+            })),
+        }
     }
     for subject in subjects {
         let speakers: Vec<String> = subject
@@ -348,9 +361,13 @@ fn limits_section(view: &View, subjects: &[Subject]) -> Section {
         "context matters: other hardware, concurrency, data sizes and workloads may differ, and \
          were not tested here",
     ));
-    sentences.push(Sentence::plain(
-        "one run per version: a word here is about that run; plimsoll confirm gives verdicts",
-    ));
+    let is_one = subjects.iter().all(|subject| subject.runs == 1);
+    sentences.push(Sentence::plain(match is_one {
+        true => {
+            "one run per version: a word here is about that run; plimsoll confirm gives verdicts"
+        }
+        false => "a word here is about these runs; plimsoll confirm gives verdicts",
+    }));
     Section {
         title: "What this does not show".to_owned(),
         parts: vec![Part::bullets("", sentences)],

@@ -59,6 +59,20 @@ impl Band {
         }
     }
 
+    /// What the words mean, for readers.
+    pub fn words(self) -> String {
+        let (loss, gain) = (100 - self.loss, self.gain - 100);
+        let (big_loss, big_gain) = (loss.max(100 - BIG_LOSS), gain.max(BIG_GAIN - 100));
+        let big = match big_loss == big_gain {
+            true => format!("both are big from {big_loss}% on"),
+            false => format!("they are big from {big_loss}% and {big_gain}% on"),
+        };
+        format!(
+            "a regression loses {loss}% or more, an improvement gains {gain}% or more, {big}, \
+             anything in between counts as no change"
+        )
+    }
+
     pub fn class(self, ratio: f64) -> Class {
         match hundredths(ratio) {
             at if at <= self.loss && at <= BIG_LOSS => Class::BigLoss,
@@ -130,6 +144,13 @@ mod tests {
         assert_eq!(noisy.class(0.93), Class::SmallLoss);
         assert_eq!(noisy.class(1.06), Class::NoChange);
         assert_eq!(noisy.class(1.07), Class::SmallGain);
+        assert!(
+            noisy.words().starts_with(
+                "a regression loses 7% or more, an improvement gains 7% or more, both"
+            ),
+            "{}",
+            noisy.words()
+        );
         // What counts as no change is never big.
         assert_eq!(Band::new(Some(0.2)).class(0.85), Class::NoChange);
     }
