@@ -740,3 +740,32 @@ fn little_has_a_short_true_text() {
         all(&equal)
     );
 }
+
+/// Numbers with the wrong direction are not found, whatever their size.
+#[test]
+fn check_knows_more_from_less() {
+    let Some(view) = dec25("check_knows_more_from_less") else {
+        return;
+    };
+    let standing = |line: &str| {
+        let text =
+            format!("Results: point queries\n\nUsing vmstat from the hot-points test\n{line}\n");
+        let checked = check(&view, &PostOptions::default(), &text).unwrap();
+        checked.iter().map(|of| of.standing).collect::<Vec<_>>()
+    };
+    use Standing::{Found, NotFound};
+    for (line, wanted) in [
+        (
+            "for 9.5 the common result is ~20% less throughput vs 5.6",
+            Found,
+        ),
+        (
+            "for 9.5 the common result is ~20% more throughput vs 5.6",
+            NotFound,
+        ),
+        ("CPU per operation drops by 35% from 5.6 to 5.7", Found),
+        ("CPU per operation grows by 35% from 5.6 to 5.7", NotFound),
+    ] {
+        assert_eq!(standing(line), [wanted], "{line}");
+    }
+}

@@ -128,7 +128,9 @@ impl Claims<'_> {
         ];
         let known: Vec<f64> = middles.into_iter().flatten().chain(extremes).collect();
         let percent = |ratio: &f64| 100.0 * (ratio - 1.0).abs();
-        let is_it = known.iter().map(percent).any(|known| {
+        let is_up = direction(&self.clause.text);
+        let same = |ratio: &&f64| is_up.is_none_or(|is_up| is_up == (**ratio >= 1.0));
+        let is_it = known.iter().filter(same).map(percent).any(|known| {
             is_rounded(value, decimals, known)
                 || decimals == 0
                     && [to_five(known), rounded_percent(known)].contains(&(value as i64))
@@ -153,7 +155,11 @@ impl Claims<'_> {
         let Some(exact) = costs.ratio(pair[0], pair[1]) else {
             return Found::Nothing;
         };
-        let is_it = |ratio: f64| is_rounded(value, decimals, 100.0 * (ratio - 1.0).abs());
+        let is_up = direction(&self.clause.text);
+        let is_it = |ratio: f64| {
+            is_up.is_none_or(|is_up| is_up == (ratio >= 1.0))
+                && is_rounded(value, decimals, 100.0 * (ratio - 1.0).abs())
+        };
         if is_it(exact) {
             return Found::Yes;
         }
@@ -182,6 +188,23 @@ impl Claims<'_> {
             }
         }
         Found::No(whole_change(exact))
+    }
+}
+
+/// Whether the words of a clause say more (or less); `None` without a word, or with both.
+fn direction(text: &str) -> Option<bool> {
+    const UP: [&str; 8] = [
+        "more", "faster", "grow", "gain", "improve", "increase", "better", "higher",
+    ];
+    const DOWN: [&str; 8] = [
+        "less", "slower", "drop", "lose", "regress", "decrease", "worse", "lower",
+    ];
+    let text = text.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    match (has(&UP), has(&DOWN)) {
+        (true, false) => Some(true),
+        (false, true) => Some(false),
+        _ => None,
     }
 }
 
