@@ -39,6 +39,8 @@ pub use value::{
     Standing, Table, TableCell, TableGroup, TableRow,
 };
 
+use std::collections::BTreeSet;
+
 use crate::AnalysisError;
 use crate::cells::selection::{find, of_cells};
 use crate::view::View;
@@ -64,10 +66,36 @@ pub fn post(view: &View, options: &PostOptions) -> Result<Post, AnalysisError> {
     let subjects = material::subjects(view, &bases);
     check_telling(&subjects, &options.telling)?;
     let has_verdicts = !view.findings.is_empty() && !view.findings.is_screen();
-    Ok(match has_verdicts {
+    let mut post = match has_verdicts {
         true => judged::post(view, &subjects),
         false => single::post(view, &subjects, &bases, &options.telling),
-    })
+    };
+    name_files_apart(&mut post);
+    Ok(post)
+}
+
+/// Names that become one in a file's name, such as `a_1` and `a-1`, get a number: no file is
+/// written over another.
+fn name_files_apart(post: &mut Post) {
+    apart(post.tables.iter_mut().map(|table| &mut table.name));
+    let parts = post.sections.iter_mut().flat_map(|of| &mut of.parts);
+    apart(parts.filter_map(|part| match part {
+        Part::Figure(figure) => Some(&mut figure.name),
+        _ => None,
+    }));
+}
+
+/// File systems that know no case are thought of.
+fn apart<'a>(names: impl Iterator<Item = &'a mut String>) {
+    let mut known = BTreeSet::new();
+    for name in names {
+        let own = name.clone();
+        let mut number = 2;
+        while !known.insert(name.to_lowercase()) {
+            *name = format!("{own}-{number}");
+            number += 1;
+        }
+    }
 }
 
 /// The cells of the bases that were asked for.
@@ -110,4 +138,17 @@ fn check_telling(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_file_is_written_over_another() {
+        let names = ["a_1", "a-1", "A-1", "a-1-2"];
+        let mut names: Vec<String> = names.map(|name| tables::file_name(&[name])).into();
+        apart(names.iter_mut());
+        assert_eq!(names, ["a-1", "a-1-2", "A-1-3", "a-1-2-2"]);
+    }
 }
