@@ -25,6 +25,8 @@ const EXTREMES: [(&str, &str); 2] = [
     ("p99_rate", "the slowest seconds (p99 rate)"),
 ];
 const FACTOR: f64 = 2.0;
+/// Changes are factors from here on.
+const AS_FACTOR: f64 = 1.8;
 /// Reads per operation, and KiB read, below which nothing is reported.
 const LEAST: [(&str, f64); 2] = [("rpq", 0.01), ("rkbpq", 0.1)];
 
@@ -113,7 +115,7 @@ impl Pair {
             let outcome = &step.outcomes[subject.releases[place].cell];
             let measure = outcome
                 .measure_of(name)
-                .filter(|_| outcome.status == Status::Ok)?;
+                .filter(|_| subject.tests[test].statuses[place] == Status::Ok)?;
             Some((measure.metric, measure.value.value?))
         };
         let ((metric, old), (_, new)) = (measure(subject.base)?, measure(subject.newest())?);
@@ -166,6 +168,20 @@ fn together(view: &View, subject: &Subject, group: &Group) -> Option<Sentence> {
         let most = ratios.iter().copied().fold(0.0, f64::max);
         (least, most)
     };
+    let said = |pair: &Pair, test: usize| Said {
+        test: subject.tests[test].name.clone(),
+        metric: pair.metric.name,
+        from: subject.base().name.clone(),
+        to: subject.releases[subject.newest()].name.clone(),
+        ratio: pair.ratio(),
+    };
+    let names = || COSTS.into_iter().chain(EXTREMES.map(|(name, _)| name));
+    let cells = group.tests.iter().flat_map(|test| {
+        let of = names().filter_map(|name| Some((name, Pair::of(view, subject, *test, name)?)));
+        of.filter(|(name, pair)| pair.is_worth_telling(name))
+            .map(|(_, pair)| said(&pair, *test))
+            .collect::<Vec<_>>()
+    });
     let mut parts = Vec::new();
     for name in COSTS {
         let ratios = pairs(name);
@@ -173,11 +189,7 @@ fn together(view: &View, subject: &Subject, group: &Group) -> Option<Sentence> {
             continue;
         }
         let (least, most) = span(&ratios);
-        parts.push(format!(
-            "{name} {} to {}",
-            whole_change(least),
-            whole_change(most)
-        ));
+        parts.push(format!("{name} {} to {}", moved(least), moved(most)));
     }
     for (name, words) in EXTREMES {
         let far: Vec<f64> = pairs(name)
@@ -193,14 +205,31 @@ fn together(view: &View, subject: &Subject, group: &Group) -> Option<Sentence> {
             ));
         }
     }
-    (!parts.is_empty()).then(|| {
-        Sentence::plain(format!(
+    (!parts.is_empty()).then(|| Sentence {
+        text: format!(
             "all steps, {} vs {}: {}",
             subject.name(subject.newest()),
             subject.name(subject.base),
             parts.join(", ")
-        ))
+        ),
+        cells: cells.collect(),
     })
+}
+
+/// A change in whole percent, from a factor of 1.8 on as that.
+fn moved(ratio: f64) -> String {
+    match ratio >= AS_FACTOR {
+        true => format!("{ratio:.1}X"),
+        false => whole_change(ratio),
+    }
+}
+
+/// The same with one decimal.
+fn throughput(ratio: f64) -> String {
+    match ratio >= AS_FACTOR {
+        true => format!("{ratio:.1}X"),
+        false => change(ratio),
+    }
 }
 
 /// Whether a value that scatters moved by a factor of 2.
@@ -221,7 +250,7 @@ fn step(view: &View, subject: &Subject, test: usize) -> Option<Sentence> {
         .partition(|(_, pair)| (pair.ratio() - 1.0).abs() > DIFFERS);
     let mut parts: Vec<String> = differs
         .iter()
-        .map(|(name, pair)| format!("{name} {}", whole_change(pair.ratio())))
+        .map(|(name, pair)| format!("{name} {}", moved(pair.ratio())))
         .collect();
     for (name, words) in EXTREMES {
         let pair = Pair::of(view, subject, test, name);
@@ -257,7 +286,24 @@ fn step(view: &View, subject: &Subject, test: usize) -> Option<Sentence> {
         ratio: pair.ratio(),
     });
     Some(Sentence {
-        text: format!("{}: throughput {}; {what}{similar}", of.name, change(rate)),
+        text: format!(
+            "{}: throughput {}; {what}{similar}",
+            of.name,
+            throughput(rate)
+        ),
         cells: said.collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_gain_is_a_percentage_above_one_hundred() {
+        assert_eq!(moved(9.78), "9.8X");
+        assert_eq!(moved(1.79), "+79%");
+        assert_eq!(throughput(2.432), "2.4X");
+        assert_eq!(throughput(1.417), "+41.7%");
+    }
 }
