@@ -21,18 +21,18 @@ pub(crate) fn check(
     toolchain: &mut BTreeMap<String, String>,
 ) -> Result<(), BuildError> {
     let wanted = speed_options(&flags.options);
+    let recorded = switches(program);
     let told = toolchain.get(OPTIMISATION).filter(|told| *told != UNKNOWN);
     if told.is_some_and(|told| has_all(told, &wanted)) {
-        return Ok(());
+        return check_parts(program, &recorded, flags);
     }
-    let recorded = switches(program);
     if let Some(line) = recorded
         .iter()
         .find(|line| has_all(&speed_options(line), &wanted))
     {
         toolchain.insert(OPTIMISATION.to_owned(), speed_options(line));
         toolchain.insert(FLAGS.to_owned(), line.clone());
-        return Ok(());
+        return check_parts(program, &recorded, flags);
     }
     let there = told
         .cloned()
@@ -44,6 +44,36 @@ pub(crate) fn check(
         there.as_deref().unwrap_or("options that it does not tell"),
         flags.name
     )))
+}
+
+/// Refuses a program that has a part which is hardly optimised.
+fn check_parts(program: &Path, recorded: &[String], flags: &FlagSet) -> Result<(), BuildError> {
+    let slow = recorded.iter().find(|line| is_slower(line, &flags.options));
+    slow.map_or(Ok(()), |line| {
+        Err(BuildError::Unfit(format!(
+            "a part of {} was compiled with \"{line}\", which optimises less than \"{}\" of {}; \
+            the source sets its own: mend the source or the recipe",
+            program.display(),
+            flags.options,
+            flags.name
+        )))
+    })
+}
+
+/// Whether a file of C or C++ was compiled with hardly any optimisation where much was wanted. What
+/// is between (`-O3` for one file, `-O2` for all) is the authors' choice.
+fn is_slower(recorded: &str, wanted: &str) -> bool {
+    let level = |options: &str| {
+        let levels = options.split_whitespace();
+        levels
+            .filter_map(|option| option.strip_prefix("-O"))
+            .next_back()
+            .map(str::to_owned)
+    };
+    let is_fast = |level: Option<String>| {
+        level.is_some_and(|level| ["2", "3", "fast"].contains(&level.as_str()))
+    };
+    recorded.starts_with("GNU C") && is_fast(level(wanted)) && !is_fast(level(recorded))
 }
 
 /// Whether all wanted options are among these. Compilers write down the processor that they took
@@ -63,6 +93,20 @@ fn has_all(options: &str, wanted: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_slow_file_is_found() {
+        for (recorded, is_slow) in [
+            ("GNU C17 12.2.0 -O2 -mtune=generic", false),
+            ("GNU C++17 12.2.0 -O3 -O2", false),
+            ("GNU C17 12.2.0 -O2 -O0", true),
+            ("GNU C17 12.2.0 -mtune=generic", true),
+            ("GNU GIMPLE 12.2.0 -mtune=generic", false),
+        ] {
+            assert_eq!(is_slower(recorded, "-O2"), is_slow, "{recorded}");
+            assert!(!is_slower(recorded, "-O0"));
+        }
+    }
 
     #[test]
     fn all_wanted_options_must_be_there() {

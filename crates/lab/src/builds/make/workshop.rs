@@ -124,7 +124,7 @@ impl Make<'_> {
         set_done(shop, SOURCE)
     }
 
-    /// Begins anew where an earlier commit was configured with other options: its version needed
+    /// Begins again where an earlier commit was configured with other options: its version needed
     /// them, and what was compiled has them.
     fn settle(&self, shop: &Path, version: &str, watch: &mut Watch<'_>) -> Result<(), BuildError> {
         let once = self.plan.how.steps.iter().filter(|step| step.once);

@@ -443,6 +443,22 @@ fn checkout(project: &Path) -> impl Fn(&[&str]) {
 }
 
 #[test]
+fn a_source_that_does_not_optimise_one_file_is_refused() {
+    let place = Place::new();
+    let (cache, project) = (place.cache(), place.project());
+    write_project(&project, "17.9");
+    let own = format!("{MAKEFILE}other.o: override CFLAGS += -O0\n");
+    fs::write(project.join("Makefile"), own).unwrap();
+    let error = make(&cache, &given(&project.display().to_string()))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("a part of") && error.contains("-O0"),
+        "{error}"
+    );
+}
+
+#[test]
 fn the_next_commit_compiles_what_it_changes() {
     let place = Place::new();
     let (cache, project) = (place.cache(), place.project());
@@ -539,7 +555,7 @@ fn a_source_that_changes_while_it_is_copied_is_no_build_of_what_it_was() {
 }
 
 #[test]
-fn a_commit_whose_version_needs_other_options_is_configured_and_compiled_anew() {
+fn a_commit_whose_version_needs_other_options_is_configured_and_compiled_again() {
     let place = Place::new();
     let missing = "  { header = \"zlib-of-nobody.h\", package = \"libnobody-dev\" },\n";
     let cache = place.cache_of(|text| {
