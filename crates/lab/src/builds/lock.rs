@@ -9,7 +9,9 @@ use crate::builds::error::BuildError;
 use crate::builds::progress::{Stage, Watch};
 
 /// Longer than the one who has the lock may take for its download.
-const DEADLINE: Duration = Duration::from_secs(40 * 60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(40 * 60);
+/// Longer than a build may take to be compiled.
+pub(crate) const COMPILE_DEADLINE: Duration = Duration::from_secs(12 * 3600);
 const POLL: Duration = Duration::from_millis(100);
 
 /// A held lock; freed when dropped.
@@ -18,8 +20,17 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Waits for the lock.
+    /// Waits for the lock of a download.
     pub fn take(path: &Path, watch: &mut Watch<'_>) -> Result<Self, BuildError> {
+        Self::take_within(DEADLINE, path, watch)
+    }
+
+    /// Waits for the lock for so long.
+    pub fn take_within(
+        limit: Duration,
+        path: &Path,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, BuildError> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(BuildError::io("make", folder))?;
         }
@@ -41,16 +52,41 @@ impl Lock {
                 watch.begin(Stage::Waiting)?;
             }
             watch.check_cancelled()?;
-            if started.elapsed() > DEADLINE {
+            if started.elapsed() > limit {
                 return Err(BuildError::Client(format!(
                     "another process has held {} for {} minutes; see what it does",
                     path.display(),
-                    DEADLINE.as_secs() / 60
+                    limit.as_secs() / 60
                 )));
             }
             std::thread::sleep(POLL);
         }
         watch.stage = stage;
         Ok(Self { _file: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_compiles_is_waited_for_longer_than_who_fetches() {
+        // A step of a recipe may take eight hours.
+        assert!(COMPILE_DEADLINE > Duration::from_secs(8 * 3600));
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("locks/x.lock");
+        let mut watch = Watch {
+            progress: &mut |_| {},
+            is_cancelled: &|| false,
+            name: "x".to_owned(),
+            stage: Stage::Checking,
+            started: Instant::now(),
+        };
+        let held = Lock::take(&path, &mut watch).unwrap();
+        let error = Lock::take_within(Duration::ZERO, &path, &mut watch);
+        assert!(error.is_err_and(|error| error.to_string().contains("has held")));
+        drop(held);
+        Lock::take_within(Duration::ZERO, &path, &mut watch).unwrap();
     }
 }

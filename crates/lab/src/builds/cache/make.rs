@@ -15,7 +15,7 @@ use crate::builds::folder::remove;
 use crate::builds::inspect::basedir::recognise;
 use crate::builds::install::from_source::FromSource;
 use crate::builds::install::open_rights;
-use crate::builds::lock::Lock;
+use crate::builds::lock::{COMPILE_DEADLINE, Lock};
 use crate::builds::make::flags::FlagSet;
 use crate::builds::make::recipe::{MakePlan, MakeRecipe};
 use crate::builds::make::{GivenSource, Make, Shops, Source, needs};
@@ -98,7 +98,7 @@ impl BuildCache {
             .first()
             .map_or(resolved.name.clone(), Recipe::name);
         let lock = self.dir.join(LOCKS).join(format!("{series}.lock"));
-        let _lock = Lock::take(&lock, watch)?;
+        let _lock = Lock::take_within(COMPILE_DEADLINE, &lock, watch)?;
         if let Some(record) = record::read(&self.dir.join(&resolved.name)).ok().flatten() {
             let plan = MakePlan { how, flags };
             let now = record.provenance.made.as_ref();
@@ -140,7 +140,7 @@ impl BuildCache {
         locks.dedup();
         let locks = locks.into_iter().map(|lock| {
             let lock = self.dir.join(LOCKS).join(format!("{lock}.lock"));
-            Lock::take(&lock, watch)
+            Lock::take_within(COMPILE_DEADLINE, &lock, watch)
         });
         let _locks: Vec<Lock> = locks.collect::<Result<_, _>>()?;
         self.remove_partials(&name)?;

@@ -18,7 +18,7 @@ use crate::builds::folder::remove;
 use crate::builds::inspect::basedir::recognise;
 use crate::builds::inspect::server_file::{real_program, sha256, short_version};
 use crate::builds::install::from_recipe::Install;
-use crate::builds::lock::Lock;
+use crate::builds::lock::{COMPILE_DEADLINE, DEADLINE, Lock};
 use crate::builds::manifest;
 use crate::builds::progress::{FetchProgress, Stage, Watch};
 use crate::builds::recipes::recipe::Recipe;
@@ -167,7 +167,14 @@ impl BuildCache {
             .recipes
             .first()
             .map_or(resolved.name.clone(), Recipe::name);
-        let _lock = Lock::take(
+        let is_compiled = resolved.recipes.iter().any(|recipe| recipe.make.is_some());
+        let limit = if is_compiled {
+            COMPILE_DEADLINE
+        } else {
+            DEADLINE
+        };
+        let _lock = Lock::take_within(
+            limit,
             &self.dir.join(LOCKS).join(format!("{series}.lock")),
             &mut watch,
         )?;
