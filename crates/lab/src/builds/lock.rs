@@ -25,7 +25,7 @@ impl Lock {
         Self::take_within(DEADLINE, path, watch)
     }
 
-    /// Waits for the lock for so long.
+    /// Waits for the lock until `limit` has passed.
     pub fn take_within(
         limit: Duration,
         path: &Path,
