@@ -6,7 +6,9 @@ use std::path::Path;
 use plimsoll_analysis::post::check::{Standing, check};
 use plimsoll_analysis::post::{PostOptions, post as write_post};
 use plimsoll_analysis::{Options, Stored, analyse_among, changed_files};
-use plimsoll_report::{checked_to_json, checked_to_text, to_post_files, to_post_markdown};
+use plimsoll_report::{
+    PostFile, checked_to_json, checked_to_text, to_post_files, to_post_markdown,
+};
 
 use crate::arguments::{Places, Post, PostFormat};
 use crate::failure::{Failure, INCOMPLETE, VerbResult};
@@ -49,10 +51,19 @@ pub fn post(places: &Places, arguments: &Post) -> VerbResult {
     let out = out.unwrap_or_else(|| campaign.path.join(FOLDER));
     let files =
         to_post_files(&post).map_err(|error| Failure::usage(format!("failed to {error}")))?;
+    let text = out.join("post.md");
+    let is_same = |file: &PostFile| fs::read(&text).is_ok_and(|old| old == file.bytes);
+    if text.exists()
+        && !files
+            .iter()
+            .any(|file| file.path == "post.md" && is_same(file))
+    {
+        keep(&text)?;
+    }
     for file in files {
         write(&out.join(&file.path), &file.bytes)?;
     }
-    anstream::println!("post: {}", out.join("post.md").display());
+    anstream::println!("post: {}", text.display());
     Ok(0)
 }
 
@@ -64,6 +75,23 @@ fn read(path: &Path) -> Result<String, Failure> {
         ))
     })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Moves a text that somebody may have worked on to the first free name beside it.
+fn keep(text: &Path) -> Result<(), Failure> {
+    let free = (1..)
+        .map(|number| text.with_file_name(format!("post.{number}.md")))
+        .find(|path| !path.exists())
+        .expect("numbers do not end");
+    fs::rename(text, &free).map_err(|error| {
+        Failure::usage(format!(
+            "failed to keep {} as {}: {error}; choose another folder with --out",
+            text.display(),
+            free.display()
+        ))
+    })?;
+    tell!("note: the former text is kept as {}", free.display());
+    Ok(())
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {

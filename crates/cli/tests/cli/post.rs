@@ -131,3 +131,32 @@ fn a_text_is_held_against_the_results() {
         );
     }
 }
+
+/// A draft that somebody worked on, or a text that was there before, is not written over.
+#[test]
+fn a_text_that_was_there_is_kept() {
+    let test = "a_text_that_was_there_is_kept";
+    let Some(place) = imported(test, "mytools/feb25.pg.flat") else {
+        return;
+    };
+    let out = place.path("post");
+    fs::create_dir(&out).unwrap();
+    let own = out.join("post.md");
+    let arguments = ["post", "--out", out.to_str().unwrap()];
+    for (number, draft) in ["mine", "edited"].iter().enumerate() {
+        fs::write(&own, draft).unwrap();
+        let output = place.run(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let kept = out.join(format!("post.{}.md", number + 1));
+        assert_eq!(fs::read_to_string(&kept).unwrap(), *draft);
+        assert!(
+            text(&output.stderr).contains(&format!("kept as {}", kept.display())),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+    // The same text is no other.
+    let output = place.run(&arguments);
+    assert_eq!(text(&output.stderr), "");
+    assert!(!out.join("post.3.md").exists());
+}
