@@ -732,6 +732,8 @@ fn little_has_a_short_true_text() {
         "{}",
         all(&one)
     );
+    let is_empty = |section: &Section| section.parts.is_empty();
+    assert!(!one.sections.iter().any(is_empty), "a heading over nothing");
     // One test, all equal.
     let equal = write("equal.csv", &format!("{head}x,a,qps,100\ny,a,qps,100\n"));
     assert!(

@@ -198,6 +198,9 @@ impl Writer<'_> {
                 group: Some(place),
             });
             parts.extend(shown);
+            if parts.is_empty() {
+                continue;
+            }
             sections.push(Section {
                 title: format!("Results: {prefix}{}", group.title),
                 parts,
