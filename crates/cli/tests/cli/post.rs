@@ -155,7 +155,7 @@ fn a_text_that_was_there_is_kept() {
             text(&output.stderr)
         );
     }
-    // The same text is no other.
+    // The same text moves nothing.
     let output = place.run(&arguments);
     assert_eq!(text(&output.stderr), "");
     assert!(!out.join("post.3.md").exists());
