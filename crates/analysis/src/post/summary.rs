@@ -283,7 +283,7 @@ fn cause(view: &View, subjects: &[Subject]) -> Option<Bullet> {
     let (subject, group, change) = changes
         .filter(|(.., change)| change.losers().len() * 2 > change.members.len())
         .min_by(|a, b| a.2.median.total_cmp(&b.2.median))?;
-    // What a gain is explained by is no overhead, and no headline rests on two states.
+    // What a gain is explained by is not new overhead, and no headline rests on two states.
     let is_loss = |test, ratio| ratio < 1.0 && !subject.is_two_state(test);
     let pair = [change.from, change.to];
     let of = Explained::between(view, subject, group, &[pair], is_loss);
