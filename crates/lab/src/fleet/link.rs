@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -94,13 +94,23 @@ impl Link {
         patience: Duration,
         campaign: Option<PathBuf>,
     ) -> Result<Self, String> {
-        let asked = Instant::now();
         let command: Vec<OsString> = [program, "work", "--dir"]
             .into_iter()
             .map(OsString::from)
             .chain([host.dir.clone().into_os_string()])
             .collect();
-        let mut child = ssh(host, &command)
+        Self::over(host, ssh(host, &command), patience, campaign)
+    }
+
+    /// The same over any command that answers as `work` does.
+    fn over(
+        host: &Host,
+        mut command: Command,
+        patience: Duration,
+        campaign: Option<PathBuf>,
+    ) -> Result<Self, String> {
+        let asked = Instant::now();
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -136,14 +146,15 @@ impl Link {
             greeted_after: Duration::ZERO,
             hello: Hello::nobody(),
         };
-        link.hello = link.greeting()?;
+        link.hello = link.greeting(asked + LOGIN_LIMIT.max(patience))?;
         link.greeted_after = asked.elapsed();
         link.patience = patience;
         Ok(link)
     }
 
-    fn greeting(&mut self) -> Result<Hello, String> {
-        loop {
+    /// Beats and noise are no greeting: they do not move its deadline.
+    fn greeting(&mut self, deadline: Instant) -> Result<Hello, String> {
+        while Instant::now() < deadline {
             match self.next()? {
                 Came::Line(line) => match *line {
                     WorkLine::Hello(hello) => return Ok(hello),
@@ -153,6 +164,7 @@ impl Link {
                 Came::Trial { .. } | Came::Nothing => {}
             }
         }
+        Err("it answers, but not as `plimsoll work`: look at what its shell prints at login".into())
     }
 
     /// Says a line. A connection that is gone shows by its end or by silence.
@@ -182,7 +194,11 @@ impl Link {
     fn ended(&mut self) -> String {
         let code = match wait(&mut self.child, END_LIMIT) {
             Some(status) => status.code(),
-            None => None,
+            None => {
+                // Its errors end with it: without this the reading of them would not.
+                let _ = self.child.kill();
+                None
+            }
         };
         let said = self.said.take().and_then(|thread| thread.join().ok());
         why(&self.host, code, &said.unwrap_or_default())
@@ -263,5 +279,41 @@ fn read_all(output: Listening, sender: &Sender<Came>, campaign: Option<PathBuf>,
         if sender.send(came).is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_engine::process::child_command;
+
+    use super::*;
+
+    fn open(script: &str) -> (Result<Link, String>, Duration) {
+        let host = Host {
+            name: "h1".into(),
+            ssh: "h1".into(),
+            class: None,
+            dir: "/p".into(),
+            ssh_config: None,
+        };
+        let mut command = child_command("sh");
+        command.args(["-c", script]);
+        let begun = Instant::now();
+        let link = Link::over(&host, command, Duration::from_secs(3), None);
+        (link, begun.elapsed())
+    }
+
+    #[test]
+    fn a_host_that_closes_its_output_and_lives_does_not_hold_the_desk() {
+        let (link, took) = open("exec >&-; exec sleep 60");
+        assert!(link.is_err());
+        assert!(took < Duration::from_secs(20), "{took:?}");
+    }
+
+    #[test]
+    fn a_host_that_says_anything_but_a_greeting_is_given_up() {
+        let (link, took) = open("while sleep 1; do echo noise; done");
+        assert!(link.err().unwrap().contains("not as `plimsoll work`"));
+        assert!(took < LOGIN_LIMIT + Duration::from_secs(10), "{took:?}");
     }
 }
