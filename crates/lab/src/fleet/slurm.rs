@@ -204,9 +204,14 @@ pub fn submit(
     fs::write(&block, scripts.block).map_err(failed)?;
     fs::write(&report, scripts.report).map_err(failed)?;
     let array = sbatch(&[block.as_os_str().to_string_lossy().as_ref()])?;
-    let dependency = format!("--dependency=afterany:{array}");
-    let report = sbatch(&[&dependency, report.as_os_str().to_string_lossy().as_ref()])?;
-    let job = SlurmJob { array, report };
+    let mut job = SlurmJob {
+        array,
+        report: String::new(),
+    };
+    // Now: if the report is refused, the array is in the queue even so.
+    write_json_atomically(folder.join(JOBS_FILE), &job)?;
+    let dependency = format!("--dependency=afterany:{}", job.array);
+    job.report = sbatch(&[&dependency, report.as_os_str().to_string_lossy().as_ref()])?;
     write_json_atomically(folder.join(JOBS_FILE), &job)?;
     Ok(Some(job))
 }
@@ -219,8 +224,7 @@ fn check_nothing_is_queued(folder: &Path) -> Result<(), LabError> {
     let Ok(job) = serde_json::from_str::<SlurmJob>(&text) else {
         return Ok(());
     };
-    // Slurm forgets jobs: a number that it does not know is none that runs.
-    let queued = slurm("squeue", &["-h", "-j", &job.array]).unwrap_or_default();
+    let queued = queued(slurm("squeue", &["-h", "-j", &job.array]))?;
     match queued.trim().is_empty() {
         true => Ok(()),
         false => Err(LabError::Usage(format!(
@@ -228,6 +232,15 @@ fn check_nothing_is_queued(folder: &Path) -> Result<(), LabError> {
             (scancel {0})",
             job.array
         ))),
+    }
+}
+
+/// What `squeue` lists. Slurm forgets jobs: a number that it does not know is none that runs. A
+/// controller that does not answer says nothing about jobs.
+fn queued(answer: Result<String, LabError>) -> Result<String, LabError> {
+    match answer {
+        Err(error) if error.to_string().contains("Invalid job id") => Ok(String::new()),
+        answer => answer,
     }
 }
 
@@ -416,6 +429,15 @@ pub fn work_in_job(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_controller_that_does_not_answer_is_not_an_empty_queue() {
+        let answer = |text: &str| queued(Err(LabError::Machine(text.into())));
+        let forgotten = "squeue refused: slurm_load_jobs error: Invalid job id specified";
+        assert_eq!(answer(forgotten).unwrap(), "");
+        let error = answer("squeue refused: Unable to contact slurm controller").unwrap_err();
+        assert!(error.to_string().contains("contact"), "{error}");
+    }
 
     #[test]
     fn scripts_say_what_slurm_is_to_do() {
