@@ -354,7 +354,7 @@ impl Shared<'_> {
         let mut attempts = self.attempts();
         let mut next = |number: u32| {
             let last = attempts.entry(number).or_default();
-            *last += 1;
+            *last = last.saturating_add(1);
             (number, *last)
         };
         let trials = left(&self.campaign.header.schedule, block, host, &done);
