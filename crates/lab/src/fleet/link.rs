@@ -152,7 +152,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Beats and noise are no greeting: they do not move its deadline.
+    /// Neither beats nor noise greet: they do not move its deadline.
     fn greeting(&mut self, deadline: Instant) -> Result<Hello, String> {
         while Instant::now() < deadline {
             match self.next()? {
