@@ -38,8 +38,9 @@ const ONE_OF_EACH: &[&str] = &["point-query", "update-index"];
 const LENGTH_US: u64 = 2_000;
 const LONGER_US: [u64; 8] = [0, 20, 40, 60, 100, 200, 400, 1_000];
 /// Of those whose server stops now and then: the length of a stop, and after how many statements.
-const STALL_MS: u64 = 30;
-const STALL_EVERY: u64 = 300;
+/// Often enough that a short campaign has many of them.
+const STALL_MS: u64 = 2;
+const STALL_EVERY: u64 = 20;
 const CPU: &str = "server_cpu_us_per_op";
 const TRUTH: &[&str] = &["point-query", "hot-points", "range-covered-pk"];
 
