@@ -281,11 +281,17 @@ fn claim_file(folder: &Path, block: u32) -> PathBuf {
 fn claim(folder: &Path, block: u32, job: &str) -> Result<(), LabError> {
     let path = claim_file(folder, block);
     let failed = |error| LabError::io(format!("failed to write {}", path.display()), error);
-    match File::create_new(&path) {
-        Ok(mut file) => file
-            .write_all(job.as_bytes())
-            .and_then(|()| file.sync_all())
-            .map_err(failed),
+    // Whole at once: a job that is killed meanwhile leaves no claim of nobody.
+    let own = folder.join(CLAIMS).join(format!(".block-{block}-{job}"));
+    let linked = File::create(&own)
+        .and_then(|mut file| {
+            file.write_all(job.as_bytes())
+                .and_then(|()| file.sync_all())
+        })
+        .and_then(|()| fs::hard_link(&own, &path));
+    let _ = fs::remove_file(&own);
+    match linked {
+        Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let holder = fs::read_to_string(&path).map_err(failed)?;
             match holder == job {
@@ -494,5 +500,16 @@ mod tests {
         claim(dir.path(), 4, "8_4").unwrap();
         let error = claim(dir.path(), 3, "9_3").unwrap_err().to_string();
         assert!(error.contains("block 3 is claimed by job 7_3"), "{error}");
+    }
+
+    /// It was made empty and written to afterwards: a job that ended in between had claimed the
+    /// block for nobody, itself after its requeue included.
+    #[test]
+    fn a_claim_that_could_not_be_written_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join(CLAIMS).join(".block-5-7_5")).unwrap();
+        claim(dir.path(), 5, "7_5").unwrap_err();
+        assert!(!claim_file(dir.path(), 5).exists());
+        claim(dir.path(), 5, "8_5").unwrap();
     }
 }
