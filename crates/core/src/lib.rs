@@ -3,6 +3,7 @@
 //! Nothing here touches a file, a socket or the time of day: a plan is parsed from text, a schedule
 //! follows from a plan and a seed, and whoever needs the time is handed a [`clock::Clock`].
 
+pub mod buggify;
 pub mod clock;
 pub mod distribution;
 pub mod engines;
@@ -27,4 +28,4 @@ pub use rocksdb::{db_bench, report as rocksdb_report, stats as rocksdb_stats};
 
 /// Stamped on every result. It grows whenever a change can move a number (see CHANGELOG,
 /// `Results`).
-pub const METHODOLOGY_VERSION: u32 = 12;
+pub const METHODOLOGY_VERSION: u32 = 13;

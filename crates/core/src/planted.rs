@@ -1,10 +1,8 @@
 //! Bugs that are planted to see whether the tests find them: see `docs/reliability.md`.
 //!
-//! They are in builds with the feature `planted-bugs` alone, which only `make planted` sets. Without
-//! it [`is`] is a constant, so that nothing of this is in the program.
-
-#[cfg(all(feature = "planted-bugs", not(debug_assertions)))]
-compile_error!("a release has no planted bugs: build it without the feature planted-bugs");
+//! They are in builds with the feature `planted-bugs` and debug assertions alone: those of tests,
+//! which have the feature from `plimsoll-testkit`. There a bug sleeps until [`VARIABLE`] names it.
+//! Everywhere else [`is`] is a constant, so that nothing of this is in the program.
 
 /// The variable that names the bug that is in, as [`Bug::name`] does.
 pub const VARIABLE: &str = "PLIMSOLL_PLANTED_BUG";
@@ -87,7 +85,7 @@ bugs! {
 ///
 /// # Panics
 /// If the variable names a bug that there is not.
-#[cfg(feature = "planted-bugs")]
+#[cfg(all(feature = "planted-bugs", debug_assertions))]
 pub fn is(bug: Bug) -> bool {
     use std::sync::OnceLock;
 
@@ -101,7 +99,7 @@ pub fn is(bug: Bug) -> bool {
 }
 
 /// Whether this bug is in: never.
-#[cfg(not(feature = "planted-bugs"))]
+#[cfg(not(all(feature = "planted-bugs", debug_assertions)))]
 #[inline(always)]
 pub const fn is(_: Bug) -> bool {
     false
