@@ -110,8 +110,8 @@ host_readings! {
     PsiMemorySome "psi_memory_some_s", "s", "/proc/pressure/memory",
         "time in which some task waited for memory";
     ClientCpu "client_cpu_s", "s", "process clock",
-        "CPU time of the trial's process, the collector included; unavailable with an embedded \
-         engine";
+        "CPU time of the trial's process, the collector included, and of client hosts that are \
+         this machine; unavailable with an embedded engine";
     ServerCpu "server_cpu_s", "s", "process clocks, /proc/PID/stat",
         "CPU time of the server's process trees, children that ended included; unavailable with an \
          embedded engine or an external server";

@@ -103,6 +103,46 @@ pub struct TurnSums {
     pub active_ns: u64,
 }
 
+/// A client host's part in a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientHostRecord {
+    /// Its name in the user's file of hosts.
+    pub host: String,
+    /// A hash that names the machine without describing it; none where it has no id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_id: Option<String>,
+    /// Its processors' model.
+    pub cpu_model: String,
+    /// Its processors.
+    pub cpus: u32,
+    /// Whether it is the server's own machine under another name, so that both share its CPUs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shares_machine: bool,
+    /// Its clients, the first and the last, from 1.
+    pub clients: (u32, u32),
+    /// Its monotonic clock less that of the server's host, before the step. Both begin with their
+    /// machine: only a change of it means something.
+    pub offset_ns: i64,
+    /// The shortest round trip of the connection that the hosts talk over. Half of it is what the
+    /// offset is known to.
+    pub link_rtt_min_ns: u64,
+    /// The median of the same.
+    pub link_rtt_p50_ns: u64,
+    /// How much its clock gained during the step, in millionths; none for steps below 10 s, which
+    /// are too short to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift_ppm: Option<f64>,
+    /// The shortest round trip of `select 1` to the server before the step.
+    pub query_rtt_min_ns: u64,
+    /// The median of the same.
+    pub query_rtt_p50_ns: u64,
+    /// How long before the common start it knew of it.
+    pub start_margin_ns: u64,
+    /// CPU seconds of its process from the end of the warm-up, or from the start without one, to the
+    /// end of its last worker.
+    pub cpu_s: f64,
+}
+
 /// The result of counting a table's rows outside the measured window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableCheck {

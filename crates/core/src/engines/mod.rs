@@ -82,7 +82,8 @@ pub struct EngineFacts {
     pub rates: AssumedRates,
     pub counters: &'static Counters,
     pub log: &'static LogWords,
-    /// How builds are recognised and started; `None` if the engine is part of this program.
+    /// How builds are recognised and started; `None` if there are none, because the engine is part
+    /// of this program.
     pub builds: Option<BuildFacts>,
     /// How a plan names a server that somebody else runs; `None` if there are no servers.
     pub dsn: Option<Dsn>,
@@ -93,7 +94,8 @@ pub struct EngineFacts {
 pub enum Lives {
     /// Inside this program: nothing is fetched.
     BuiltIn,
-    /// In a shared library that is loaded into the trial's process.
+    /// In a shared library that is loaded into the trial's process. One version may be part of this
+    /// program.
     Library,
     /// In a process of its own.
     Server,
@@ -189,7 +191,12 @@ pub enum Layout {
     /// A server program, and a folder of error messages (`share`) that it needs.
     Share,
     /// A shared library.
-    Library,
+    Library {
+        /// What its file's name begins with.
+        file: &'static str,
+        /// The oldest version that the tests have run with.
+        oldest_tested: &'static str,
+    },
 }
 
 /// What lines of a server's log tell.
@@ -234,11 +241,6 @@ impl EngineName {
     /// The engines that hold data: the one that does nothing measures Plimsoll itself.
     pub fn for_people() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|engine| *engine != Self::Null)
-    }
-
-    /// Whether the engine is inside this program: nothing is fetched for it.
-    pub fn is_built_in(self) -> bool {
-        self.facts().lives == Lives::BuiltIn
     }
 
     /// Whether the engine shares its client's process.
@@ -306,14 +308,15 @@ mod tests {
                 !facts.keeps_rows || !facts.caches.is_empty(),
                 "{name}: without a cache it would count as 0 bytes"
             );
-            assert_eq!(facts.builds.is_none(), name.is_built_in(), "{name}");
+            let is_part = facts.lives == Lives::BuiltIn;
+            assert_eq!(facts.builds.is_none(), is_part, "{name}");
             assert!(
                 facts.dsn.is_none() || facts.lives == Lives::Server,
                 "{name}"
             );
             let layout = facts.builds.as_ref().map(|builds| builds.layout);
             assert_eq!(
-                layout == Some(Layout::Library),
+                matches!(layout, Some(Layout::Library { .. })),
                 facts.lives == Lives::Library,
                 "{name}"
             );

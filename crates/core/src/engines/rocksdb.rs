@@ -49,7 +49,10 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
     log: &NO_LOG,
     builds: Some(BuildFacts {
         inits: &["library"],
-        layout: Layout::Library,
+        layout: Layout::Library {
+            file: "librocksdb",
+            oldest_tested: "6.29.5",
+        },
         names_itself: None,
         version_arguments: None,
     }),

@@ -1,17 +1,18 @@
-//! SQLite, embedded.
+//! SQLite, embedded: one version is part of this program, others are libraries that are loaded into
+//! the trial's process.
 
 use super::counters::Counters;
 use super::counters::Names::Is;
 use super::{
-    AssumedRates, Cache, ConfigFile, ConfigSyntax, EngineFacts, EngineName, Lives, NO_LOG,
-    Partitioning, Speaks,
+    AssumedRates, BuildFacts, Cache, ConfigFile, ConfigSyntax, EngineFacts, EngineName, Layout,
+    Lives, NO_LOG, Partitioning, Speaks,
 };
 
 pub(super) static FACTS: EngineFacts = EngineFacts {
     name: EngineName::Sqlite,
     key: "sqlite",
     title: "SQLite",
-    lives: Lives::BuiltIn,
+    lives: Lives::Library,
     speaks: Speaks::Sql {
         statement_key: Some("sqlite"),
     },
@@ -50,6 +51,14 @@ pub(super) static FACTS: EngineFacts = EngineFacts {
         counted: &[],
     },
     log: &NO_LOG,
-    builds: None,
+    builds: Some(BuildFacts {
+        inits: &["library"],
+        layout: Layout::Library {
+            file: "libsqlite3",
+            oldest_tested: "3.13",
+        },
+        names_itself: None,
+        version_arguments: None,
+    }),
     dsn: None,
 };

@@ -47,6 +47,7 @@ pub(super) struct Document {
     #[serde(default)]
     pub limits: Limits,
     pub verdicts: Option<Spanned<super::verdicts::Written>>,
+    pub hosts: Option<Spanned<super::split::Written>>,
     /// `[sizes]`, `[shapes]` and `[step]` are read by the benchmark: see [`super::sizes::Own`].
     #[serde(default, rename = "sizes")]
     _sizes: IgnoredAny,

@@ -13,6 +13,7 @@ mod read;
 mod rocksdb;
 mod server;
 mod sizes;
+mod split;
 mod step;
 mod sysbench;
 mod verdicts;
@@ -35,6 +36,7 @@ pub use rocksdb::{
     KEY_BYTES, KvStep, KvWork, MULTIGET_KEYS, RANGE_KEYS, RocksdbBench, StepProcess, VALUE_BYTES,
 };
 pub use server::{ExternalServer, PasswordSource, ServerPlace, TlsMode};
+pub use split::Split;
 pub use step::{Background, Effect, Ends, Rate, Rows, Step, WaitRule, Writers};
 pub use sysbench::published;
 pub use sysbench::{
@@ -89,9 +91,21 @@ pub struct Plan {
     /// How `run` comes to verdicts; without it each cell runs `blocks` times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdicts: Option<Verdicts>,
+    /// How the tests of a block are divided among hosts; without it a block is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
 }
 
 impl Plan {
+    /// The steps that verdicts by blocks are about: those that `report` names, of all that are
+    /// results or make the data; where it names none all of these.
+    pub fn judged_steps(&self) -> Vec<String> {
+        let steps = self.cells[self.base].workload.steps().iter();
+        let names = steps.filter(|step| step.is_reported).map(|step| &step.name);
+        let is_wanted = |name: &&String| self.report.is_empty() || self.report.contains(name);
+        names.filter(is_wanted).cloned().collect()
+    }
+
     /// Has it looked so often a second at what the sessions of every cell wait for.
     pub fn sample_waits(&mut self, hz: u32) {
         for cell in &mut self.cells {

@@ -29,9 +29,24 @@ pub(super) fn check(
     read: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<Plan, PlanError> {
     let source = Source::new(file, text);
-    let document: Document =
-        toml::from_str(text).map_err(|error| explain_toml_error(&source, &error, &[]))?;
+    let document: Document = toml::from_str(text).map_err(|error| match is_workload(text) {
+        true => source.error(
+            None,
+            format!(
+                "this is a workload, not a plan: `plimsoll workload check` reads it, and a plan \
+                runs it by workload = {{ file = \"{file}\" }}"
+            ),
+        ),
+        false => explain_toml_error(&source, &error, &[]),
+    })?;
     source.plan(&document, read)
+}
+
+/// Whether this is a workload file and no plan.
+fn is_workload(text: &str) -> bool {
+    let table: toml::Table = toml::from_str(text).unwrap_or_default();
+    let has = |key: &&str| table.contains_key(*key);
+    ["event", "statement"].iter().any(has) && !["builds", "workload"].iter().any(has)
 }
 
 impl Source<'_> {
@@ -55,6 +70,7 @@ impl Source<'_> {
         self.check_partitions(&cells)?;
         let report = self.reported_steps(document, &cells[base].workload)?;
         let verdicts = self.verdicts(document, &cells)?;
+        let split = self.split(document, &cells, verdicts)?;
         Ok(Plan {
             name: name.clone(),
             description: document.description.clone(),
@@ -69,6 +85,7 @@ impl Source<'_> {
             limits: document.limits.all(),
             report,
             verdicts,
+            split,
         })
     }
 
@@ -329,6 +346,24 @@ base = "sqlite.wal_full"
                 ("q1000", 5_000_000),
                 ("q100", 500_000)
             ]
+        );
+    }
+
+    /// The error was about the first key that plans do not have.
+    #[test]
+    fn a_workload_file_is_called_a_workload() {
+        let workload = "name = \"app\"\n[event.get]\ndo = [\"get\"]\n";
+        let error = Plan::parse("app.toml", workload).unwrap_err().to_string();
+        assert!(
+            error
+                .starts_with("app.toml: this is a workload, not a plan: `plimsoll workload check`")
+                && error.contains("workload = { file = \"app.toml\" }"),
+            "{error}"
+        );
+        let error = Plan::parse("t.toml", &format!("{QUICK}[event.get]\n")).unwrap_err();
+        assert!(
+            error.to_string().contains("unknown key \"event\""),
+            "{error}"
         );
     }
 

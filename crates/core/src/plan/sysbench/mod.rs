@@ -418,6 +418,11 @@ pub struct TestName<'a> {
     pub range: u32,
 }
 
+/// Whether a test of this name only warms up for those behind it.
+pub(in crate::plan) fn warms_up(test: &str) -> bool {
+    TestName::parse(test).is_some_and(|name| name.variant.starts_with("warm"))
+}
+
 /// Variants of a test that make it the same test at another time.
 const VARIANTS: [&str; 4] = ["", "pre", "warm", "warmpre"];
 

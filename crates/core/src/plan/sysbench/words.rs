@@ -14,7 +14,7 @@ impl Sysbench {
         let load = match load {
             Some(LoadMode::Classic) => "loaded as sysbench does",
             Some(LoadMode::Fast) => "loaded fast",
-            None => "not loaded",
+            None => "loaded before what is measured",
         };
         let levels = || self.steps.iter().filter_map(Step::ramp_level);
         let clients = match (levels().min(), levels().max()) {
