@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
-
-use super::failure;
+use super::library::{Connection, Row};
+use super::{failure, query};
 use crate::{DrainAction, DrainEnd, DrainLimits, EngineError};
 
 /// Between two tries of a checkpoint.
@@ -27,9 +26,9 @@ pub(super) fn drain(
             analyze(connection, &sql, limits.limit)
         })?);
     }
-    let mode: String = connection
-        .query_row("PRAGMA journal_mode", [], |row| row.get(0))
-        .map_err(|error| failure::engine_error("PRAGMA journal_mode", &error))?;
+    let mode = query::texts(connection, "PRAGMA journal_mode")
+        .map_err(|error| failure::engine_error("PRAGMA journal_mode", &error))?
+        .concat();
     actions.push(if mode == "wal" {
         timed(CHECKPOINT, limits, || {
             checkpoint(connection, limits.limit, wal_bytes)
@@ -65,7 +64,7 @@ fn timed(
 }
 
 fn analyze(connection: &Connection, sql: &str, deadline: Instant) -> Result<String, EngineError> {
-    match failure::wait_while_busy(deadline, || connection.execute_batch(sql)) {
+    match failure::wait_while_busy(deadline, || query::run(connection, sql)) {
         Ok(()) => Ok(String::new()),
         Err(error) if failure::is_busy(&error) => {
             Ok("left out: another writer held the lock until the deadline".to_owned())
@@ -83,13 +82,15 @@ fn checkpoint(
 ) -> Result<String, EngineError> {
     let bytes_before = wal_bytes()?;
     loop {
-        let answer = connection.query_row(CHECKPOINT, [], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        });
-        let (busy, log, checkpointed): (i64, i64, i64) = match answer {
-            Err(error) if failure::is_busy(&error) => (1, -1, -1),
+        let read = |row: &Row<'_>| {
+            let number = |column| query::number_of(row.value(column));
+            Ok((number(0)?, number(1)?, number(2)?))
+        };
+        let answer = match query::first(connection, CHECKPOINT, read) {
+            Err(error) if failure::is_busy(&error) => None,
             answer => answer.map_err(|error| failure::engine_error(CHECKPOINT, &error))?,
         };
+        let (busy, log, checkpointed) = answer.unwrap_or((1, -1, -1));
         let is_over = busy == 0 || Instant::now() >= deadline;
         if is_over {
             let numbers = format!(

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use rusqlite::ffi;
+use libsqlite3_sys as ffi;
 
+use super::library::Failure;
 use crate::{EngineError, ErrorClass, SqlError};
 
 /// Characters of a statement that an error quotes: a batch of inserts is thousands long, its
@@ -53,36 +54,18 @@ pub(super) fn class_of(extended_code: i32) -> ErrorClass {
 }
 
 /// The error of a statement.
-pub(super) fn sql_error(error: &rusqlite::Error, statement: &str) -> SqlError {
-    let code = extended_code(error);
-    let message = match error {
-        rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
-        rusqlite::Error::SqliteFailure(_, None) => ffi::code_to_str(code).to_owned(),
-        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
-        other => other.to_string(),
-    };
+pub(super) fn sql_error(failure: &Failure, statement: &str) -> SqlError {
     SqlError {
-        class: class_of(code),
-        code: i64::from(code),
-        message,
+        class: class_of(failure.code),
+        code: i64::from(failure.code),
+        message: failure.message.clone(),
         statement: statement.chars().take(QUOTED_CHARS).collect(),
     }
 }
 
-/// SQLite's code. What the binding refuses before the library sees it (a wrong number of arguments,
-/// a query where a write belongs) gets the library's code for wrong use.
-fn extended_code(error: &rusqlite::Error) -> i32 {
-    match error {
-        rusqlite::Error::SqliteFailure(error, _) | rusqlite::Error::SqlInputError { error, .. } => {
-            error.extended_code
-        }
-        _ => ffi::SQLITE_MISUSE,
-    }
-}
-
 /// The error of something done for the server itself, with what to do about it.
-pub(super) fn engine_error(statement: &str, error: &rusqlite::Error) -> EngineError {
-    let error = sql_error(error, statement);
+pub(super) fn engine_error(statement: &str, failure: &Failure) -> EngineError {
+    let error = sql_error(failure, statement);
     let next = match error.class {
         ErrorClass::Busy | ErrorClass::Deadlock => {
             "end the program that holds the database's lock, or wait for it"
@@ -103,8 +86,8 @@ pub(super) fn engine_error(statement: &str, error: &rusqlite::Error) -> EngineEr
 /// operation under load gets its error at once, because waiting is the load loop's business.
 pub(super) fn wait_while_busy<T>(
     deadline: Instant,
-    mut attempt: impl FnMut() -> rusqlite::Result<T>,
-) -> rusqlite::Result<T> {
+    mut attempt: impl FnMut() -> Result<T, Failure>,
+) -> Result<T, Failure> {
     loop {
         match attempt() {
             Err(error) if is_busy(&error) && Instant::now() < deadline => std::thread::sleep(PAUSE),
@@ -114,8 +97,8 @@ pub(super) fn wait_while_busy<T>(
 }
 
 /// Whether another connection's lock is in the way.
-pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
-    class_of(extended_code(error)) == ErrorClass::Busy
+pub(super) fn is_busy(failure: &Failure) -> bool {
+    class_of(failure.code) == ErrorClass::Busy
 }
 
 #[cfg(test)]
@@ -160,14 +143,17 @@ mod tests {
     #[test]
     fn a_statement_is_quoted_by_whole_characters() {
         let statement = "é".repeat(QUOTED_CHARS + 1);
-        let error = sql_error(&rusqlite::Error::InvalidQuery, &statement);
+        let error = sql_error(&Failure::misuse("wrong"), &statement);
         assert_eq!(error.statement, "é".repeat(QUOTED_CHARS));
         assert_eq!((error.class, error.code), (ErrorClass::Statement, 21));
     }
 
     #[test]
     fn waiting_ends_with_the_lock_with_another_error_and_with_the_deadline() {
-        let failure = |code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+        let failure = |code| Failure {
+            code,
+            message: String::new(),
+        };
         let later = Instant::now() + Duration::from_secs(60);
         let mut tries = 0;
         let answer = wait_while_busy(later, || {

@@ -2,10 +2,9 @@
 //! reading back whether they took.
 
 use plimsoll_core::suggest;
-use rusqlite::Connection;
-use rusqlite::types::ValueRef;
 
-use super::failure;
+use super::library::{Connection, Failure, Value};
+use super::{failure, query};
 use crate::{EngineError, Settings, SqlError, SqlSession};
 
 /// A pragma that a config may set.
@@ -215,25 +214,22 @@ impl Pragma {
         })
     }
 
-    fn set(&self, connection: &Connection, canonical: &str) -> rusqlite::Result<()> {
-        let mut statement = connection.prepare(&format!("PRAGMA {} = {canonical}", self.name))?;
-        // Some pragmas answer with the new value, some with nothing; what counts is read back
-        // afterwards.
-        let mut rows = statement.query([])?;
-        while rows.next()?.is_some() {}
-        Ok(())
+    /// Some pragmas answer with the new value, some with nothing; what counts is read back
+    /// afterwards.
+    fn set(&self, connection: &Connection, canonical: &str) -> Result<(), Failure> {
+        query::run(connection, &format!("PRAGMA {} = {canonical}", self.name))
     }
 
-    /// What SQLite says it runs with, in canonical form.
-    fn found(&self, connection: &Connection) -> rusqlite::Result<String> {
-        connection.query_row(&format!("PRAGMA {}", self.name), [], |row| {
-            Ok(match row.get_ref(0)? {
-                ValueRef::Integer(number) => {
-                    let number = number.to_string();
-                    self.values.canonical(&number).unwrap_or(number)
-                }
-                other => other.as_str()?.to_owned(),
-            })
+    /// What SQLite says it runs with, in canonical form; `None` if this version does not know the
+    /// pragma, which it does not count as an error.
+    fn found(&self, connection: &Connection) -> Result<Option<String>, Failure> {
+        query::first(connection, &format!("PRAGMA {}", self.name), |row| {
+            let text = match row.value(0) {
+                Value::Integer(number) => number.to_string(),
+                Value::Text(bytes) => return Ok(String::from_utf8_lossy(bytes).into_owned()),
+                value => query::number_of(value)?.to_string(),
+            };
+            Ok(self.values.canonical(&text).unwrap_or(text))
         })
     }
 }
@@ -274,7 +270,13 @@ pub(super) fn apply(
         pragma.set(connection, &wanted).map_err(|error| {
             failure::engine_error(&format!("PRAGMA {} = {wanted}", pragma.name), &error)
         })?;
-        let found = read(connection, pragma)?;
+        let Some(found) = read(connection, pragma)? else {
+            return Err(EngineError::new(format!(
+                "this version of sqlite does not know the pragma {}; leave it out of the config, \
+                or take a newer version",
+                pragma.name
+            )));
+        };
         if found != wanted {
             return Err(EngineError::new(format!(
                 "sqlite did not take {} = {wanted}: it runs with {found}; set what this library \
@@ -286,12 +288,14 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// Every pragma of the table, as SQLite reports it.
+/// Every pragma of the table that this version knows, as it reports it.
 pub(super) fn read_all(connection: &Connection) -> Result<Settings, EngineError> {
-    PRAGMAS
-        .iter()
-        .map(|pragma| Ok((pragma.name.to_owned(), read(connection, pragma)?)))
-        .collect()
+    let mut settings = Settings::new();
+    for pragma in PRAGMAS {
+        let value = read(connection, pragma)?;
+        settings.extend(value.map(|value| (pragma.name.to_owned(), value)));
+    }
+    Ok(settings)
 }
 
 /// What a session is like: pragmas, their values in the library's words, and what no connection can
@@ -323,7 +327,7 @@ pub(super) fn session_facts(session: &mut dyn SqlSession) -> Result<Settings, Sq
     Ok(facts)
 }
 
-fn read(connection: &Connection, pragma: &Pragma) -> Result<String, EngineError> {
+fn read(connection: &Connection, pragma: &Pragma) -> Result<Option<String>, EngineError> {
     pragma
         .found(connection)
         .map_err(|error| failure::engine_error(&format!("PRAGMA {}", pragma.name), &error))
@@ -331,9 +335,16 @@ fn read(connection: &Connection, pragma: &Pragma) -> Result<String, EngineError>
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::sqlite::library::Library;
+
+    fn open(path: &Path) -> Connection {
+        Connection::open(Library::bundled(), path, true).unwrap()
+    }
 
     fn one(name: &str, value: &str) -> Settings {
         Settings::from([(name.to_owned(), value.to_owned())])
@@ -394,7 +405,7 @@ mod tests {
     #[test]
     fn every_pragma_is_known_to_the_library_and_takes_its_own_default() {
         let dir = tempfile::tempdir().unwrap();
-        let connection = Connection::open(dir.path().join("t.db")).unwrap();
+        let connection = open(&dir.path().join("t.db"));
         let defaults = read_all(&connection).unwrap();
         assert_eq!(defaults.len(), PRAGMAS.len());
         apply(&connection, &defaults, Kept::File).unwrap();
@@ -406,7 +417,7 @@ mod tests {
     #[test]
     fn a_value_that_does_not_take_is_an_error() {
         // A database in memory has no WAL, and a file's page size is fixed with its first page.
-        let memory = Connection::open_in_memory().unwrap();
+        let memory = open(Path::new(":memory:"));
         let message = apply(&memory, &one("journal_mode", "wal"), Kept::Connection)
             .unwrap_err()
             .message;
@@ -416,8 +427,8 @@ mod tests {
         );
 
         let dir = tempfile::tempdir().unwrap();
-        let connection = Connection::open(dir.path().join("t.db")).unwrap();
-        connection.execute_batch("create table t (a)").unwrap();
+        let connection = open(&dir.path().join("t.db"));
+        query::run(&connection, "create table t (a)").unwrap();
         let message = apply(&connection, &one("page_size", "8192"), Kept::File)
             .unwrap_err()
             .message;

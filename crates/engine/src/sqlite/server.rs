@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags};
-
 use super::forms::SqliteForms;
+use super::library::{Connection, Failure, Library};
 use super::pragma::Kept;
 use super::session::SqliteSession;
-use super::{drain, failure, pragma};
+use super::{drain, failure, pragma, query};
 use crate::{
     DrainAction, DrainLimits, EngineError, Server, Sessions, Settings, SqlForms, SqlServer,
     SqlSession, StartOptions,
@@ -27,6 +26,7 @@ const OPEN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// One database file, opened.
 pub(super) struct SqliteServer {
+    library: &'static Library,
     path: PathBuf,
     settings: Settings,
     /// Stays open from start to stop: SQLite checkpoints when the last connection closes, and that
@@ -36,10 +36,13 @@ pub(super) struct SqliteServer {
 
 impl SqliteServer {
     /// Opens the database file, or makes and marks it; refuses one that is not ours.
-    pub(super) fn start(options: &StartOptions) -> Result<Self, EngineError> {
+    pub(super) fn start(
+        library: &'static Library,
+        options: &StartOptions,
+    ) -> Result<Self, EngineError> {
         pragma::check(&options.settings)?;
         let path = options.data_dir.join(FILE_NAME);
-        let admin = open(&path, OpenFlags::SQLITE_OPEN_CREATE)?;
+        let admin = open(library, &path, true)?;
         if is_foreign(&admin).map_err(|error| {
             failure::engine_error(&format!("look into {}", path.display()), &error)
         })? {
@@ -48,27 +51,28 @@ impl SqliteServer {
                 path.display()
             )));
         }
-        pragma::apply(&admin, &options.settings, Kept::File)?;
+        let settings = &options.settings;
+        pragma::apply(&admin, settings, Kept::File)?;
         // Writes the first page of a new file, so that no later connection can give it another
         // shape.
         let mark = format!("PRAGMA application_id = {APPLICATION_ID}");
-        admin
-            .execute_batch(&mark)
-            .map_err(|error| failure::engine_error(&mark, &error))?;
-        pragma::apply(&admin, &options.settings, Kept::Connection)?;
+        query::run(&admin, &mark).map_err(|error| failure::engine_error(&mark, &error))?;
+        pragma::apply(&admin, settings, Kept::Connection)?;
         set_impatient(&admin)?;
         Ok(Self {
+            library,
             path,
-            settings: options.settings.clone(),
+            settings: settings.clone(),
             admin: Mutex::new(admin),
         })
     }
 
     fn session(&self) -> Result<SqliteSession, EngineError> {
-        let connection = open(&self.path, OpenFlags::empty())?;
+        let connection = open(self.library, &self.path, false)?;
         pragma::apply(&connection, &self.settings, Kept::Connection)?;
         set_impatient(&connection)?;
-        Ok(SqliteSession::new(connection))
+        SqliteSession::new(connection)
+            .map_err(|error| failure::engine_error("prepare a session's statements", &error))
     }
 
     fn admin(&self) -> MutexGuard<'_, Connection> {
@@ -80,30 +84,31 @@ impl SqliteServer {
         let admin = self.admin();
         let sql = format!("PRAGMA {pragma}");
         failure::wait_while_busy(Instant::now() + OPEN_PATIENCE, || {
-            admin.query_row(&sql, [], |row| row.get(0))
+            query::number(&admin, &sql)
         })
         .map_err(|error| failure::engine_error(&sql, &error))
     }
 }
 
 /// Opens a connection that waits for locks until [`set_impatient`].
-fn open(path: &Path, extra: OpenFlags) -> Result<Connection, EngineError> {
-    // A connection belongs to one thread, so it needs no mutex of its own.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | extra;
-    Connection::open_with_flags(path, flags)
-        .and_then(|connection| connection.busy_timeout(OPEN_PATIENCE).map(|()| connection))
-        .map_err(|error| failure::engine_error(&format!("open {}", path.display()), &error))
+fn open(library: &'static Library, path: &Path, is_made: bool) -> Result<Connection, EngineError> {
+    let open = || {
+        let connection = Connection::open(library, path, is_made)?;
+        connection.wait_for_locks(OPEN_PATIENCE)?;
+        Ok(connection)
+    };
+    open().map_err(|error| failure::engine_error(&format!("open {}", path.display()), &error))
 }
 
 /// From here on a taken lock is an error at once: the load loop counts it, waits and tries again.
 fn set_impatient(connection: &Connection) -> Result<(), EngineError> {
     connection
-        .busy_timeout(Duration::ZERO)
+        .wait_for_locks(Duration::ZERO)
         .map_err(|error| failure::engine_error("set the busy timeout", &error))
 }
 
-fn is_foreign(connection: &Connection) -> rusqlite::Result<bool> {
-    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+fn is_foreign(connection: &Connection) -> Result<bool, Failure> {
+    let number = |sql| query::number(connection, sql);
     Ok(number("PRAGMA page_count")? > 0 && number("PRAGMA application_id")? != APPLICATION_ID)
 }
 
@@ -182,7 +187,7 @@ impl Server for SqliteServer {
             .admin
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        admin.close().map_err(|(_, error)| {
+        admin.close().map_err(|error| {
             failure::engine_error(&format!("close {}", self.path.display()), &error)
         })
     }

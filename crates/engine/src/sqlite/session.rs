@@ -2,30 +2,35 @@
 
 use std::hint::black_box;
 
-use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, Statement, ToSql, params_from_iter};
-
-use super::{failure, text};
+use super::library::{Connection, Failure, Statement};
+use super::{failure, query, text};
 use crate::{Argument, Counts, ErrorClass, Parameter, Prepared, SqlError, SqlSession};
 
-/// BEGIN, COMMIT and ROLLBACK.
-const OWN_STATEMENTS: usize = 3;
+const NONE: &[i64] = &[];
 
-/// A connection and the texts of its prepared statements. The compiled statements live in the
-/// connection's cache under these texts: holding them here would make the session borrow from
-/// itself. Looking one up costs a hash and a copy of its text.
+/// A connection, and the texts of the statements that it keeps: its own, then the prepared ones.
 pub(super) struct SqliteSession {
     connection: Connection,
-    statements: Vec<Box<str>>,
+    texts: Vec<Box<str>>,
 }
+
+/// Statements of every session, by their numbers.
+const BEGIN: usize = 0;
+const COMMIT: usize = 1;
+const ROLLBACK: usize = 2;
+const OWN_STATEMENTS: [&str; 3] = ["BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"];
 
 impl SqliteSession {
     /// A session on a connection whose settings are applied.
-    pub(super) fn new(connection: Connection) -> Self {
-        Self {
+    pub(super) fn new(connection: Connection) -> Result<Self, Failure> {
+        let mut session = Self {
             connection,
-            statements: Vec::new(),
+            texts: Vec::new(),
+        };
+        for sql in OWN_STATEMENTS {
+            session.keep(sql)?;
         }
+        Ok(session)
     }
 
     /// The connection, for what the trait does not offer.
@@ -33,52 +38,65 @@ impl SqliteSession {
         &self.connection
     }
 
-    fn prepared(&self, statement: Prepared) -> Result<&str, SqlError> {
-        self.statements
-            .get(statement.0)
-            .map(|sql| &**sql)
-            .ok_or_else(|| SqlError {
+    fn keep(&mut self, sql: &str) -> Result<usize, Failure> {
+        let number = self.connection.keep(sql)?;
+        self.texts.push(sql.into());
+        Ok(number)
+    }
+
+    /// Runs something with a prepared statement. An error quotes its text.
+    fn with<T>(
+        &self,
+        prepared: Prepared,
+        run: impl FnOnce(Statement<'_>) -> Result<T, Failure>,
+    ) -> Result<T, SqlError> {
+        let Some(statement) = self.connection.kept(prepared.0) else {
+            return Err(SqlError {
                 class: ErrorClass::Statement,
-                code: i64::from(rusqlite::ffi::SQLITE_MISUSE),
+                code: i64::from(libsqlite3_sys::SQLITE_MISUSE),
                 message: "this session did not prepare the statement; prepare it here first"
                     .to_owned(),
-                statement: format!("prepared statement {}", statement.0),
-            })
+                statement: format!("prepared statement {}", prepared.0),
+            });
+        };
+        run(statement).map_err(|error| failure::sql_error(&error, &self.texts[prepared.0]))
+    }
+
+    /// Runs something with a text that never comes again.
+    fn once<T>(
+        &self,
+        sql: &str,
+        run: impl FnOnce(Statement<'_>) -> Result<T, Failure>,
+    ) -> Result<T, SqlError> {
+        let result = self.connection.prepare(sql).and_then(run);
+        result.map_err(|error| failure::sql_error(&error, sql))
     }
 }
 
 impl SqlSession for SqliteSession {
+    /// The text is compiled before the lock is taken, as a server would do it, so that writers wait
+    /// for each other's changes but not for each other's parsing.
     fn write(&mut self, sql: &str, _expected_rows: u64) -> Result<u64, SqlError> {
-        write(&self.connection, sql).map_err(|error| failure::sql_error(&error, sql))
+        self.once(sql, |mut statement| {
+            in_transaction(&self.connection, || statement.execute(NONE))
+        })
     }
 
     fn define(&mut self, sql: &str) -> Result<(), SqlError> {
-        let result = self
-            .connection
-            .prepare(sql)
-            .and_then(|mut statement| fetch_all(&mut statement, NONE));
-        result
+        self.once(sql, |mut statement| fetch_all(&mut statement, NONE))
             .map(drop)
-            .map_err(|error| failure::sql_error(&error, sql))
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {
-        self.connection
-            .set_prepared_statement_cache_capacity(OWN_STATEMENTS + self.statements.len() + 1);
-        self.connection
-            .prepare_cached(sql)
-            .map_err(|error| failure::sql_error(&error, sql))?;
-        self.statements.push(sql.into());
-        Ok(Prepared(self.statements.len() - 1))
+        self.keep(sql)
+            .map(Prepared)
+            .map_err(|error| failure::sql_error(&error, sql))
     }
 
     fn query_prepared(&mut self, statement: Prepared, arguments: &[i64]) -> Result<u64, SqlError> {
-        let sql = self.prepared(statement)?;
-        let rows = self
-            .connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| fetch_all(&mut statement, arguments));
-        rows.map_err(|error| failure::sql_error(&error, sql))
+        self.with(statement, |mut statement| {
+            fetch_all(&mut statement, arguments)
+        })
     }
 
     fn write_prepared(
@@ -87,24 +105,13 @@ impl SqlSession for SqliteSession {
         arguments: &[i64],
         _expected_rows: u64,
     ) -> Result<u64, SqlError> {
-        let sql = self.prepared(statement)?;
-        let rows = self
-            .connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| {
-                in_transaction(&self.connection, || {
-                    statement.execute(params_from_iter(arguments))
-                })
-            });
-        rows.map_err(|error| failure::sql_error(&error, sql))
+        self.with(statement, |mut statement| {
+            in_transaction(&self.connection, || statement.execute(arguments))
+        })
     }
 
     fn query(&mut self, sql: &str) -> Result<u64, SqlError> {
-        let rows = self
-            .connection
-            .prepare(sql)
-            .and_then(|mut statement| fetch_all(&mut statement, NONE));
-        rows.map_err(|error| failure::sql_error(&error, sql))
+        self.once(sql, |mut statement| fetch_all(&mut statement, NONE))
     }
 
     fn prepare_as(&mut self, sql: &str, _parameters: &[Parameter]) -> Result<Prepared, SqlError> {
@@ -113,11 +120,7 @@ impl SqlSession for SqliteSession {
     }
 
     fn perform(&mut self, sql: &str) -> Result<Counts, SqlError> {
-        let counts = self
-            .connection
-            .prepare(sql)
-            .and_then(|mut statement| perform(&mut statement, NONE));
-        counts.map_err(|error| failure::sql_error(&error, sql))
+        self.once(sql, |mut statement| perform(&mut statement, &[]))
     }
 
     fn perform_prepared(
@@ -125,63 +128,42 @@ impl SqlSession for SqliteSession {
         statement: Prepared,
         arguments: &[Argument<'_>],
     ) -> Result<Counts, SqlError> {
-        let sql = self.prepared(statement)?;
-        let counts = self
-            .connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| perform(&mut statement, arguments));
-        counts.map_err(|error| failure::sql_error(&error, sql))
+        self.with(statement, |mut statement| {
+            perform(&mut statement, arguments)
+        })
     }
 
     fn query_integer(&mut self, sql: &str) -> Result<Option<i64>, SqlError> {
-        match self.connection.query_row(sql, [], |row| row.get(0)) {
-            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
-            answer => answer.map_err(|error| failure::sql_error(&error, sql)),
-        }
+        query::integer(&self.connection, sql).map_err(|error| failure::sql_error(&error, sql))
     }
 
     fn for_each_row(&mut self, sql: &str, row: &mut dyn FnMut(&[&str])) -> Result<(), SqlError> {
-        render_rows(&self.connection, sql, row).map_err(|error| failure::sql_error(&error, sql))
+        self.once(sql, |mut statement| render_rows(&mut statement, row))
     }
-}
-
-/// Compiles a fresh text and runs it as a transaction. The text is compiled before the lock is
-/// taken, as a server would do it, so that writers wait for each other's changes but not for each
-/// other's parsing; and it is not cached, as it never comes again.
-fn write(connection: &Connection, sql: &str) -> rusqlite::Result<u64> {
-    let mut statement = connection.prepare(sql)?;
-    in_transaction(connection, || statement.execute([]))
 }
 
 /// Runs one statement between BEGIN IMMEDIATE and COMMIT. Whatever fails, the transaction is over
 /// afterwards.
 fn in_transaction(
     connection: &Connection,
-    statement: impl FnOnce() -> rusqlite::Result<usize>,
-) -> rusqlite::Result<u64> {
-    let run = |sql| connection.prepare_cached(sql)?.execute([]);
-    run("BEGIN IMMEDIATE")?;
-    let answer = statement().and_then(|rows| run("COMMIT").map(|_| rows as u64));
+    statement: impl FnOnce() -> Result<u64, Failure>,
+) -> Result<u64, Failure> {
+    let run = |own| {
+        let kept = connection.kept(own);
+        kept.expect("a session keeps its own statements from its beginning")
+            .execute(NONE)
+    };
+    run(BEGIN)?;
+    let answer = statement().and_then(|rows| run(COMMIT).map(|_| rows));
     // Some errors (a full disk, for one) have ended the transaction already.
     if answer.is_err() && !connection.is_autocommit() {
-        run("ROLLBACK")?;
+        run(ROLLBACK)?;
     }
     answer
 }
 
-const NONE: &[i64] = &[];
-
-impl ToSql for Argument<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match *self {
-            Self::Integer(number) => ValueRef::Integer(number),
-            Self::Text(text) => ValueRef::Text(text.as_bytes()),
-        }))
-    }
-}
-
 /// Runs a statement of either kind.
-fn perform(statement: &mut Statement<'_>, arguments: &[impl ToSql]) -> rusqlite::Result<Counts> {
+fn perform(statement: &mut Statement<'_>, arguments: &[Argument<'_>]) -> Result<Counts, Failure> {
     if statement.column_count() > 0 {
         return Ok(Counts {
             rows: fetch_all(statement, arguments)?,
@@ -190,19 +172,21 @@ fn perform(statement: &mut Statement<'_>, arguments: &[impl ToSql]) -> rusqlite:
     }
     Ok(Counts {
         rows: 0,
-        affected: statement.execute(params_from_iter(arguments))? as u64,
+        affected: statement.execute(arguments)?,
     })
 }
 
 /// Steps through all rows and looks at every column where it lies; the optimiser must not find out
 /// that nobody uses them.
-fn fetch_all(statement: &mut Statement<'_>, arguments: &[impl ToSql]) -> rusqlite::Result<u64> {
-    let columns = statement.column_count();
-    let mut rows = statement.query(params_from_iter(arguments))?;
+fn fetch_all(
+    statement: &mut Statement<'_>,
+    arguments: &[impl super::library::Bound],
+) -> Result<u64, Failure> {
+    let mut rows = statement.rows(arguments)?;
     let mut count = 0;
-    while let Some(row) = rows.next()? {
-        for column in 0..columns {
-            black_box(row.get_ref(column)?);
+    while let Some(row) = rows.step()? {
+        for value in row.values() {
+            black_box(value);
         }
         count += 1;
     }
@@ -210,16 +194,14 @@ fn fetch_all(statement: &mut Statement<'_>, arguments: &[impl ToSql]) -> rusqlit
 }
 
 fn render_rows(
-    connection: &Connection,
-    sql: &str,
+    statement: &mut Statement<'_>,
     each: &mut dyn FnMut(&[&str]),
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare(sql)?;
+) -> Result<(), Failure> {
     let mut texts = vec![String::new(); statement.column_count()];
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        for (column, text) in texts.iter_mut().enumerate() {
-            text::render(row.get_ref(column)?, text);
+    let mut rows = statement.rows(NONE)?;
+    while let Some(row) = rows.step()? {
+        for (value, text) in row.values().zip(&mut texts) {
+            text::render(value, text);
         }
         each(&texts.iter().map(String::as_str).collect::<Vec<_>>());
     }

@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 
-use rusqlite::types::ValueRef;
+use super::library::Value;
 
 /// Replaces the content of `text`: integers in decimal, reals with the fewest digits that read back
 /// equal, text as it is, NULL as `\N`, blobs in hex.
-pub(super) fn render(value: ValueRef<'_>, text: &mut String) {
+pub(super) fn render(value: Value<'_>, text: &mut String) {
     text.clear();
     let written = match value {
-        ValueRef::Null => text.write_str("\\N"),
-        ValueRef::Integer(number) => write!(text, "{number}"),
-        ValueRef::Real(number) => write!(text, "{number:?}"),
-        ValueRef::Text(bytes) => text.write_str(&String::from_utf8_lossy(bytes)),
-        ValueRef::Blob(bytes) => bytes.iter().try_for_each(|byte| write!(text, "{byte:02x}")),
+        Value::Null => text.write_str("\\N"),
+        Value::Integer(number) => write!(text, "{number}"),
+        Value::Real(number) => write!(text, "{number:?}"),
+        Value::Text(bytes) => text.write_str(&String::from_utf8_lossy(bytes)),
+        Value::Blob(bytes) => bytes.iter().try_for_each(|byte| write!(text, "{byte:02x}")),
     };
     written.expect("writing to a String cannot fail");
 }
@@ -25,13 +25,13 @@ mod tests {
     #[test]
     fn values_render_stably() {
         let table = [
-            (ValueRef::Null, "\\N"),
-            (ValueRef::Integer(i64::MIN), "-9223372036854775808"),
-            (ValueRef::Real(0.1 + 0.2), "0.30000000000000004"),
-            (ValueRef::Real(250.0), "250.0"),
-            (ValueRef::Real(1e300), "1e300"),
-            (ValueRef::Text("2026-06-17 é".as_bytes()), "2026-06-17 é"),
-            (ValueRef::Blob(&[0, 0xab, 0xff]), "00abff"),
+            (Value::Null, "\\N"),
+            (Value::Integer(i64::MIN), "-9223372036854775808"),
+            (Value::Real(0.1 + 0.2), "0.30000000000000004"),
+            (Value::Real(250.0), "250.0"),
+            (Value::Real(1e300), "1e300"),
+            (Value::Text("2026-06-17 é".as_bytes()), "2026-06-17 é"),
+            (Value::Blob(&[0, 0xab, 0xff]), "00abff"),
         ];
         let mut text = "left over".to_owned();
         for (value, expected) in table {
