@@ -9,6 +9,7 @@ mod driver;
 mod error;
 mod external;
 mod foreign_folder;
+mod guest;
 mod kv;
 pub mod mysql;
 pub mod null;
@@ -32,9 +33,10 @@ use plimsoll_core::engines::EngineName;
 pub use build::{DataInit, InstalledBuild};
 pub use drain::{DrainAction, DrainEnd, DrainLimits};
 use driver::Driver;
-pub use driver::{bytes_at_start, engine, external_engine};
+pub use driver::{Probed, bytes_at_start, engine, external_engine, is_built_in, probe};
 pub use error::{EngineError, ErrorClass, SqlError};
 pub use external::External;
+pub use guest::{GuestOrder, Guests, guest_server};
 pub use kv::{Direction, Found, KvSession, KvStore, Level, WriteMode};
 pub use password::Password;
 pub use plimsoll_core::plan::{SessionClient, Transport};
@@ -86,6 +88,9 @@ pub struct StartOptions {
     pub transport: Transport,
     /// Which client the workers' sessions go through where TLS does not decide it.
     pub client: SessionClient,
+    /// Who connects from other machines; nobody if there are none. Sessions of this machine go
+    /// through the socket then, whatever the transport.
+    pub guests: Option<Guests>,
 }
 
 impl StartOptions {
@@ -103,6 +108,7 @@ impl StartOptions {
             env,
             transport,
             client,
+            guests: None,
         }
     }
 }
@@ -200,6 +206,16 @@ pub trait Server: Send + Sync {
 
     /// Bytes of tables and indexes, without logs.
     fn database_bytes(&self) -> Result<u64, EngineError>;
+
+    /// The port at which client hosts are let in; none without [`StartOptions::guests`].
+    fn guest_port(&self) -> Option<u16> {
+        None
+    }
+
+    /// Lets client hosts do to the workload's tables what they like: those that are there by now.
+    fn give_tables_to_guests(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
 
     /// Process ids of the server; empty for an embedded engine.
     fn processes(&self) -> Vec<u32>;

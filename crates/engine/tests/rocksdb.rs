@@ -1,11 +1,12 @@
 //! RocksDB's versions behind the traits: each in a process of its own, against rows that are known.
 
 mod builds_support;
+mod library_support;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use library_support::for_each_build;
 use plimsoll_core::name::natural_cmp;
 use plimsoll_engine::rocksdb::Rocksdb;
 use plimsoll_engine::{
@@ -16,9 +17,6 @@ use plimsoll_engine::{
 fn limits(limit: Instant, is_stopped: &dyn Fn() -> bool) -> DrainLimits<'_> {
     DrainLimits::new(limit, limit, is_stopped)
 }
-
-/// In a child: the build it is about.
-const BUILD: &str = "PLIMSOLL_ROCKSDB_TEST_BUILD";
 
 const ROWS: u64 = 20_000;
 const KEY_BYTES: usize = 20;
@@ -34,33 +32,6 @@ const LOGGED: WriteMode = WriteMode {
     has_wal: true,
     syncs: false,
 };
-
-/// Runs `body` for each build that the tests go through, in a child process of this test.
-fn for_each_build(test: &str, body: impl Fn(InstalledBuild, &Path)) {
-    if let Some(record) = std::env::var_os(BUILD) {
-        let dir = tempfile::tempdir().unwrap();
-        return body(
-            serde_json::from_str(record.to_str().unwrap()).unwrap(),
-            dir.path(),
-        );
-    }
-    for build in builds_support::to_go_through(test, &["rocksdb"]) {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args([test, "--exact", "--nocapture", "--test-threads=1"])
-            .env(BUILD, serde_json::to_string(&build).unwrap())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            output.status.success() && said.contains("1 passed"),
-            "{}: {}\n{said}\n{}",
-            build.name,
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-}
 
 /// Small enough that the rows make several files in several levels.
 fn small() -> Settings {
@@ -125,84 +96,89 @@ fn found(keys: u64) -> Found {
 
 #[test]
 fn rows_are_found_as_they_were_written() {
-    for_each_build("rows_are_found_as_they_were_written", |build, dir| {
-        let server = start(&build, dir, small());
-        let store = server.kv().unwrap();
-        load(store, LOGGED);
-        let mut session = store.session(LOGGED).unwrap();
-        let check = |session: &mut dyn plimsoll_engine::KvSession| {
-            assert_eq!(session.get(&key(0)).unwrap(), found(1));
-            assert_eq!(session.get(&key(2 * ROWS - 2)).unwrap(), found(1));
-            assert_eq!(session.get(&key(1)).unwrap(), found(0));
-            let keys = [key(4), key(5), key(6), key(2 * ROWS), key(0)].concat();
-            assert_eq!(session.get_many(&keys, KEY_BYTES).unwrap(), found(3));
-            assert_eq!(session.get_many(&[], KEY_BYTES).unwrap(), found(0));
-            for (from, most, direction, keys) in [
-                (0, 10, Direction::Forward, 10),
-                (1, 10, Direction::Forward, 10),
-                (2 * ROWS - 6, 10, Direction::Forward, 3),
-                (2 * ROWS, 10, Direction::Forward, 0),
-                (2 * ROWS - 2, 10, Direction::Backward, 10),
-                // The next key after 3 is 4: then 4, 2 and 0.
-                (3, 10, Direction::Backward, 3),
-                (0, 10, Direction::Backward, 1),
-                (8, 0, Direction::Forward, 0),
-            ] {
-                assert_eq!(
-                    session.range(&key(from), most, direction).unwrap(),
-                    found(keys),
-                    "{from} {direction:?}"
-                );
-            }
-        };
-        check(session.as_mut());
-        store.flush().unwrap();
-        store
-            .wait_for_compaction(&limits(soon(), &|| false))
-            .unwrap();
-        check(session.as_mut());
+    for_each_build(
+        "rows_are_found_as_they_were_written",
+        "rocksdb",
+        |build, dir| {
+            let server = start(&build, dir, small());
+            let store = server.kv().unwrap();
+            load(store, LOGGED);
+            let mut session = store.session(LOGGED).unwrap();
+            let check = |session: &mut dyn plimsoll_engine::KvSession| {
+                assert_eq!(session.get(&key(0)).unwrap(), found(1));
+                assert_eq!(session.get(&key(2 * ROWS - 2)).unwrap(), found(1));
+                assert_eq!(session.get(&key(1)).unwrap(), found(0));
+                let keys = [key(4), key(5), key(6), key(2 * ROWS), key(0)].concat();
+                assert_eq!(session.get_many(&keys, KEY_BYTES).unwrap(), found(3));
+                assert_eq!(session.get_many(&[], KEY_BYTES).unwrap(), found(0));
+                for (from, most, direction, keys) in [
+                    (0, 10, Direction::Forward, 10),
+                    (1, 10, Direction::Forward, 10),
+                    (2 * ROWS - 6, 10, Direction::Forward, 3),
+                    (2 * ROWS, 10, Direction::Forward, 0),
+                    (2 * ROWS - 2, 10, Direction::Backward, 10),
+                    // The next key after 3 is 4: then 4, 2 and 0.
+                    (3, 10, Direction::Backward, 3),
+                    (0, 10, Direction::Backward, 1),
+                    (8, 0, Direction::Forward, 0),
+                ] {
+                    assert_eq!(
+                        session.range(&key(from), most, direction).unwrap(),
+                        found(keys),
+                        "{from} {direction:?}"
+                    );
+                }
+            };
+            check(session.as_mut());
+            store.flush().unwrap();
+            store
+                .wait_for_compaction(&limits(soon(), &|| false))
+                .unwrap();
+            check(session.as_mut());
 
-        let mut expected = 0;
-        let rows = store
-            .for_each(&mut |found_key, found_value| {
-                assert_eq!(
-                    (found_key, found_value),
-                    (&key(expected)[..], &value(expected)[..])
-                );
-                expected += 2;
-            })
-            .unwrap();
-        assert_eq!(rows, ROWS);
+            let mut expected = 0;
+            let rows = store
+                .for_each(&mut |found_key, found_value| {
+                    assert_eq!(
+                        (found_key, found_value),
+                        (&key(expected)[..], &value(expected)[..])
+                    );
+                    expected += 2;
+                })
+                .unwrap();
+            assert_eq!(rows, ROWS);
 
-        // Overwritten values are the new ones, once each.
-        session.put(&key(4), b"short").unwrap();
-        assert_eq!(session.get(&key(4)).unwrap(), Found { keys: 1, bytes: 25 });
-        assert_eq!(store.for_each(&mut |_, _| {}).unwrap(), ROWS);
-        drop(session);
-        server.stop(Duration::from_secs(10)).unwrap();
+            // Overwritten values are the new ones, once each.
+            session.put(&key(4), b"short").unwrap();
+            assert_eq!(session.get(&key(4)).unwrap(), Found { keys: 1, bytes: 25 });
+            assert_eq!(store.for_each(&mut |_, _| {}).unwrap(), ROWS);
+            drop(session);
+            server.stop(Duration::from_secs(10)).unwrap();
 
-        // What was logged is there again; what was not may be lost, and is while nothing was
-        // flushed.
-        let server = start(&build, dir, small());
-        let store = server.kv().unwrap();
-        assert_eq!(
-            store.session(LOGGED).unwrap().get(&key(4)).unwrap(),
-            Found { keys: 1, bytes: 25 }
-        );
-        store.session(UNLOGGED).unwrap().put(&key(1), b"x").unwrap();
-        server.stop(Duration::from_secs(10)).unwrap();
-        let log = std::fs::read_to_string(dir.join("LOG")).unwrap();
-        assert!(
-            log.contains(&format!("RocksDB version: {}", build.version)),
-            "{log}"
-        );
-    });
+            // What was logged is there again; what was not may be lost, and is while nothing was
+            // flushed.
+            let server = start(&build, dir, small());
+            let store = server.kv().unwrap();
+            assert_eq!(
+                store.session(LOGGED).unwrap().get(&key(4)).unwrap(),
+                Found { keys: 1, bytes: 25 }
+            );
+            store.session(UNLOGGED).unwrap().put(&key(1), b"x").unwrap();
+            server.stop(Duration::from_secs(10)).unwrap();
+            let log = std::fs::read_to_string(dir.join("LOG")).unwrap();
+            assert!(
+                log.contains(&format!("RocksDB version: {}", build.version)),
+                "{log}"
+            );
+        },
+    );
 }
 
 #[test]
 fn a_tree_comes_to_rest_and_level_0_can_be_emptied() {
     for_each_build(
         "a_tree_comes_to_rest_and_level_0_can_be_emptied",
+        "rocksdb",
         |build, dir| {
             let settings = Settings::from_iter(
                 small()
@@ -288,7 +264,7 @@ fn a_tree_comes_to_rest_and_level_0_can_be_emptied() {
 
 #[test]
 fn what_runs_is_read_back() {
-    for_each_build("what_runs_is_read_back", |build, dir| {
+    for_each_build("what_runs_is_read_back", "rocksdb", |build, dir| {
         let mut wanted = small();
         wanted.extend(settings(&[
             ("block_cache_low_pri_pool_ratio", "0"),
@@ -384,6 +360,7 @@ fn what_runs_is_read_back() {
 fn caches_and_values_that_a_version_cannot_have_are_errors_with_their_reason() {
     for_each_build(
         "caches_and_values_that_a_version_cannot_have_are_errors_with_their_reason",
+        "rocksdb",
         |build, dir| {
             let engine = Rocksdb::new(build.clone());
             let is_at_least = |version: &str| natural_cmp(&build.version, version).is_ge();
@@ -453,27 +430,32 @@ fn caches_and_values_that_a_version_cannot_have_are_errors_with_their_reason() {
 
 #[test]
 fn a_database_of_somebody_else_is_left_alone() {
-    for_each_build("a_database_of_somebody_else_is_left_alone", |build, dir| {
-        std::fs::create_dir(dir.join("db")).unwrap();
-        std::fs::write(dir.join("db/CURRENT"), "MANIFEST-000005\n").unwrap();
-        let error = Rocksdb::new(build)
-            .start(&StartOptions::new(dir, small()))
-            .err()
-            .unwrap();
-        assert!(
-            error
-                .message
-                .contains("is a database that this program did not make"),
-            "{error}"
-        );
-        assert_eq!(std::fs::read_dir(dir.join("db")).unwrap().count(), 1);
-    });
+    for_each_build(
+        "a_database_of_somebody_else_is_left_alone",
+        "rocksdb",
+        |build, dir| {
+            std::fs::create_dir(dir.join("db")).unwrap();
+            std::fs::write(dir.join("db/CURRENT"), "MANIFEST-000005\n").unwrap();
+            let error = Rocksdb::new(build)
+                .start(&StartOptions::new(dir, small()))
+                .err()
+                .unwrap();
+            assert!(
+                error
+                    .message
+                    .contains("is a database that this program did not make"),
+                "{error}"
+            );
+            assert_eq!(std::fs::read_dir(dir.join("db")).unwrap().count(), 1);
+        },
+    );
 }
 
 #[test]
 fn a_second_version_in_one_process_is_refused() {
     for_each_build(
         "a_second_version_in_one_process_is_refused",
+        "rocksdb",
         |build, dir| {
             start(&build, &dir.join(""), small())
                 .stop(Duration::from_secs(10))
@@ -499,33 +481,37 @@ fn a_second_version_in_one_process_is_refused() {
 /// Every operation gives back what it took: memory stays where it was after the first rounds.
 #[test]
 fn operations_leave_no_memory_behind() {
-    for_each_build("operations_leave_no_memory_behind", |build, dir| {
-        let server = start(&build, dir, small());
-        let store = server.kv().unwrap();
-        load(store, UNLOGGED);
-        store.flush().unwrap();
-        store.empty_level0(&limits(soon(), &|| false)).unwrap();
-        let mut session = store.session(UNLOGGED).unwrap();
-        let keys: Vec<u8> = (0..10).flat_map(|n| key(n * 100)).collect();
-        let mut round = || {
-            for number in 0..20_000 {
-                session.get(&key(number)).unwrap();
-                session.get_many(&keys, KEY_BYTES).unwrap();
-            }
-            for number in 0..5_000 {
-                session.range(&key(number), 10, Direction::Forward).unwrap();
-                server.counters().unwrap();
-            }
-        };
-        round();
-        let before = resident_bytes();
-        (0..3).for_each(|_| round());
-        let grown = resident_bytes().saturating_sub(before);
-        // A leak of 16 bytes per operation would be twice as much.
-        assert!(grown < 4 << 20, "{grown} bytes");
-        drop(session);
-        server.stop(Duration::from_secs(10)).unwrap();
-    });
+    for_each_build(
+        "operations_leave_no_memory_behind",
+        "rocksdb",
+        |build, dir| {
+            let server = start(&build, dir, small());
+            let store = server.kv().unwrap();
+            load(store, UNLOGGED);
+            store.flush().unwrap();
+            store.empty_level0(&limits(soon(), &|| false)).unwrap();
+            let mut session = store.session(UNLOGGED).unwrap();
+            let keys: Vec<u8> = (0..10).flat_map(|n| key(n * 100)).collect();
+            let mut round = || {
+                for number in 0..20_000 {
+                    session.get(&key(number)).unwrap();
+                    session.get_many(&keys, KEY_BYTES).unwrap();
+                }
+                for number in 0..5_000 {
+                    session.range(&key(number), 10, Direction::Forward).unwrap();
+                    server.counters().unwrap();
+                }
+            };
+            round();
+            let before = resident_bytes();
+            (0..3).for_each(|_| round());
+            let grown = resident_bytes().saturating_sub(before);
+            // A leak of 16 bytes per operation would be twice as much.
+            assert!(grown < 4 << 20, "{grown} bytes");
+            drop(session);
+            server.stop(Duration::from_secs(10)).unwrap();
+        },
+    );
 }
 
 fn resident_bytes() -> u64 {

@@ -16,6 +16,8 @@ mod canary;
 mod collector;
 mod disk;
 mod environment;
+#[cfg(fuzzing)]
+mod fuzzing;
 mod machine_id;
 mod memory;
 mod parse;
@@ -34,6 +36,8 @@ pub use collector::{
 };
 pub use disk::InFlight;
 pub use environment::{Environment, Fact, capture_environment};
+#[cfg(fuzzing)]
+pub use fuzzing::proc_text as fuzz_proc_text;
 pub use machine_id::machine_id;
 pub use memory::Memory;
 pub use proc::Proc;

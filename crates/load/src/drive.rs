@@ -1,5 +1,8 @@
 //! The one load loop: a thread that does what the state of its loop says.
 
+use std::time::Duration;
+
+use plimsoll_core::buggify::{self, Point};
 use plimsoll_core::clock::Clock;
 
 use crate::loop_state::{Act, LoopState};
@@ -37,6 +40,7 @@ pub(crate) fn drive<C: Clock>(clock: &C, worker: &mut dyn Worker, state: &mut Lo
             }
             Act::Park => {
                 state.shared().control.wait_while_parked();
+                buggify::pause(Point::LateTurn, Duration::from_micros(200));
                 state.unparked();
                 now_ns = clock.now_ns();
             }

@@ -66,6 +66,13 @@ pub(crate) struct HandOver<'a> {
     pub seconds: Drain<'a, Second>,
 }
 
+/// Times of a kind of operation in an interval, from the workers of a client host.
+pub(crate) struct PartTimes {
+    pub interval: u64,
+    pub kind: usize,
+    pub times: ServiceAndResponse,
+}
+
 /// A second of one kind of one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WorkerSecond {
@@ -156,6 +163,34 @@ impl Intervals {
                 }));
         }
         state.positions[worker] = next;
+    }
+
+    /// No interval before this one is taken from here any more.
+    pub fn position(&self) -> u64 {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let slowest = state.positions.iter().copied().min().unwrap_or(u64::MAX);
+        slowest.max(state.oldest_open)
+    }
+
+    /// Takes over what the workers of a client host have handed over there: `part` is one worker
+    /// here, which goes on in interval `next`. The seconds are those of the step's workers.
+    pub fn add_part(&self, part: usize, next: u64, times: Vec<PartTimes>, of: Vec<WorkerSecond>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for PartTimes {
+            interval,
+            kind,
+            mut times,
+        } in times
+        {
+            let interval = interval.max(state.oldest_open);
+            let is_open = times.response.is_some();
+            let kinds = state.pending.entry(interval).or_default();
+            let sum = kinds.entry(kind);
+            sum.or_insert_with(|| ServiceAndResponse::new(is_open))
+                .take(&mut times);
+        }
+        state.seconds.extend(of);
+        state.positions[part] = next;
     }
 
     /// Leaves out all that was handed over: sums begin again. For while no worker works.

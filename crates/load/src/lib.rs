@@ -36,8 +36,9 @@ pub use patience::Patience;
 pub use recorder::Second;
 pub use retry::RetryPolicy;
 pub use step::{
-    Ended, Phase, Progress, SecondRow, StepError, StepOptions, StepOutcome, StepOutputs, no_series,
-    run_step,
+    Ended, PartHost, PartLink, PartReport, Phase, Progress, SecondRow, StepError, StepOptions,
+    StepOutcome, StepOutputs, StepPart, interval_s, no_series, run_part, run_step,
+    run_step_in_parts,
 };
 pub use turns::{TurnClock, TurnProgress, TurnStart, WorkerProgress};
 pub use worker::{Failure, Next, Outcome, Stop, Task, Worker};

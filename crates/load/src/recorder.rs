@@ -7,19 +7,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use plimsoll_core::units::SECOND_NS;
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 use crate::intervals::{HandOver, Intervals, ServiceAndResponse};
 use crate::sync::AtomicU64;
 use crate::worker::Failure;
+use plimsoll_core::buggify::{self, Point};
 use plimsoll_core::histogram;
 use plimsoll_core::planted::{self, Bug};
 
 /// One second of one kind of operation of one worker, by the instant the operations were done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Second {
     /// Operations done.
     pub ok: u64,
@@ -80,6 +83,27 @@ pub(crate) struct KindRecord {
 }
 
 impl KindRecord {
+    /// Nothing yet.
+    pub fn new(kind: usize, is_open: bool) -> Self {
+        Self {
+            kind,
+            ok: 0,
+            retried: 0,
+            failed: 0,
+            rows: 0,
+            errors: BTreeMap::new(),
+            wait_ns: 0,
+            lag: is_open.then(histogram::empty),
+            unsuccessful: None,
+            first_sent_ns: 0,
+            last_tried_ns: 0,
+            second: Second::default(),
+            seconds: Vec::new(),
+            first_second: 0,
+            interval: ServiceAndResponse::new(is_open),
+        }
+    }
+
     #[cold]
     fn begin(&mut self, sent_ns: u64) {
         if self.first_sent_ns == 0 {
@@ -133,23 +157,7 @@ impl Recorder {
             .enumerate()
             .map(|(position, &kind)| {
                 by_kind[kind] = position;
-                KindRecord {
-                    kind,
-                    ok: 0,
-                    retried: 0,
-                    failed: 0,
-                    rows: 0,
-                    errors: BTreeMap::new(),
-                    wait_ns: 0,
-                    lag: is_open.then(histogram::empty),
-                    unsuccessful: None,
-                    first_sent_ns: 0,
-                    last_tried_ns: 0,
-                    second: Second::default(),
-                    seconds: Vec::new(),
-                    first_second: 0,
-                    interval: ServiceAndResponse::new(is_open),
-                }
+                KindRecord::new(kind, is_open)
             })
             .collect();
         Self {
@@ -370,6 +378,7 @@ impl Recorder {
 
     /// The worker goes on in interval `next`. The seconds of its last one stay with it.
     fn hand_over(&mut self, interval: u64, next: u64) {
+        buggify::pause(Point::LateHandOver, Duration::from_micros(200));
         let first_second = self.handed_over;
         let kinds = self.kinds.iter_mut().map(|record| HandOver {
             kind: record.kind,

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::campaign::fleet::Fleet;
+
 /// The store that commands look into if nobody names another.
 pub const DEFAULT_STORE: &str = "plimsoll-runs";
 
@@ -15,6 +17,17 @@ pub fn in_commands(campaign: &Path) -> String {
             format!("--store {} {}", word(store), word(id))
         }
         _ => word(campaign),
+    }
+}
+
+/// The command that runs what is missing of a campaign.
+pub fn continuing(fleet: Option<&Fleet>, campaign: &Path) -> String {
+    match fleet {
+        Some(Fleet::Slurm { .. }) => format!(
+            "plimsoll submit --again {} --slurm",
+            shell_word(&campaign.to_string_lossy())
+        ),
+        _ => format!("plimsoll resume {}", in_commands(campaign)),
     }
 }
 
@@ -45,5 +58,18 @@ mod tests {
         ] {
             assert_eq!(in_commands(Path::new(path)), expected);
         }
+    }
+
+    #[test]
+    fn a_campaign_of_slurm_is_submitted_again() {
+        let path = Path::new("/tmp/s/20261121T095947Z-q");
+        let spool = "/tmp".to_owned();
+        let command = continuing(Some(&Fleet::Slurm { spool }), path);
+        assert_eq!(
+            command,
+            "plimsoll submit --again /tmp/s/20261121T095947Z-q --slurm"
+        );
+        let command = continuing(None, path);
+        assert_eq!(command, "plimsoll resume --store /tmp/s 20261121T095947Z-q");
     }
 }

@@ -19,11 +19,12 @@ pub mod series;
 mod store;
 mod trial;
 
+pub use campaign::clients::ClientHostsHeader;
 pub use campaign::confirm::{BisectionProbe, Confirm, Design, Placement};
 pub use campaign::fleet::Fleet;
 pub use campaign::folder::{CampaignDir, CampaignRecord, CampaignState, TRIALS_FOLDER};
 pub use campaign::{header, imported};
-pub use command::{DEFAULT_STORE, in_commands, shell_word};
+pub use command::{DEFAULT_STORE, continuing, in_commands, shell_word};
 pub use error::StoreError;
 pub use events::event;
 pub use events::log::{EventLog, Stamped, read_events};

@@ -3,6 +3,7 @@
 
 mod check;
 mod client;
+mod elsewhere;
 pub mod file;
 mod filling;
 mod index_scan;
@@ -15,6 +16,7 @@ pub mod sysbench;
 mod timing;
 mod values;
 
+pub use elsewhere::{CountsPart, RunState};
 pub use run::WorkloadRun;
 pub use session::SharedServer;
 pub use step_tasks::{ExtraCounts, StepTasks};

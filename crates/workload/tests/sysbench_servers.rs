@@ -211,61 +211,66 @@ fn statements_in_text_are_the_same_statements() {
 #[test]
 fn every_engine_is_loaded_with_the_same_rows_in_either_way() {
     let checksums = std::cell::RefCell::new(BTreeMap::<String, Vec<String>>::new());
-    // Two tables by four connections, by one and by seven, and as sysbench does.
-    for load in [
-        "fast\"",
-        "fast\"\n[step.prepare]\nclients = 1 #",
-        "fast\"\n[step.prepare]\nclients = 7 #",
-        "classic\"",
-    ] {
-        on_each(
-            "every_engine_is_loaded_with_the_same_rows_in_either_way",
-            |server| {
-                let workload = workload(&format!(
-                    "tests = [\"point-query\"]\n{}load = \"{load}\n",
-                    SMALL.replace("10K", "5K")
-                ));
-                let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
-                run_one(&mut run, &workload.steps()[0], 0);
-                let checks = run.verify(true).unwrap();
-                assert!(
-                    checks
-                        .iter()
-                        .all(|check| check.found_rows == 5000 && check.expected_rows == 5000),
-                    "{checks:?}"
-                );
-                // PostgreSQL pads `char`, the others do not.
-                let family = if engine_of(&server) == EngineName::Postgres {
-                    "postgres"
-                } else {
-                    "mysql"
-                };
-                let found = checks
-                    .into_iter()
-                    .map(|check| check.checksum.unwrap())
-                    .collect();
-                let known = checksums
-                    .borrow_mut()
-                    .entry(family.to_owned())
-                    .or_insert_with(|| Vec::clone(&found))
-                    .clone();
-                assert_eq!(found, known, "{load} on {:?}", engine_of(&server));
-                // The engine numbers new rows behind the loaded ones.
-                let mut session = server.connect().unwrap();
-                session
-                    .write("insert into sbtest2 (k, c, pad) values (1, '', '')", 1)
-                    .unwrap();
-                assert_eq!(
-                    session
-                        .query_integer("select max(id) from sbtest2")
-                        .unwrap(),
-                    Some(5001),
-                    "{load} on {:?}",
-                    engine_of(&server)
-                );
-            },
-        );
+    let name = "every_engine_is_loaded_with_the_same_rows_in_either_way";
+    on_each(name, |server| {
+        // Two tables by four connections, by one and by seven, and as sysbench does.
+        for load in [
+            "fast\"",
+            "fast\"\n[step.prepare]\nclients = 1 #",
+            "fast\"\n[step.prepare]\nclients = 7 #",
+            "classic\"",
+        ] {
+            // PostgreSQL pads `char`, the others do not.
+            let family = if engine_of(&server) == EngineName::Postgres {
+                "postgres"
+            } else {
+                "mysql"
+            };
+            let found = load_and_drop(&server, load);
+            let known = checksums
+                .borrow_mut()
+                .entry(family.to_owned())
+                .or_insert_with(|| Vec::clone(&found))
+                .clone();
+            assert_eq!(found, known, "{load} on {:?}", engine_of(&server));
+        }
+    });
+}
+
+/// Loads two tables, and drops them; the checksums of what was in them.
+fn load_and_drop(server: &SharedServer, load: &str) -> Vec<String> {
+    let workload = workload(&format!(
+        "tests = [\"point-query\"]\n{}load = \"{load}\n",
+        SMALL.replace("10K", "5K")
+    ));
+    let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
+    run_one(&mut run, &workload.steps()[0], 0);
+    let checks = run.verify(true).unwrap();
+    assert!(
+        checks
+            .iter()
+            .all(|check| check.found_rows == 5000 && check.expected_rows == 5000),
+        "{checks:?}"
+    );
+    drop(run);
+    // The engine numbers new rows behind the loaded ones.
+    let mut session = server.connect().unwrap();
+    session
+        .write("insert into sbtest2 (k, c, pad) values (1, '', '')", 1)
+        .unwrap();
+    assert_eq!(
+        session
+            .query_integer("select max(id) from sbtest2")
+            .unwrap(),
+        Some(5001),
+        "{load} on {:?}",
+        engine_of(server)
+    );
+    for table in ["sbtest1", "sbtest2"] {
+        session.define(&format!("drop table {table}")).unwrap();
     }
+    let checksums = checks.into_iter().map(|check| check.checksum.unwrap());
+    checksums.collect()
 }
 
 /// Clients that delete and insert the same rows meet, and none of them fails.
@@ -393,48 +398,50 @@ fn sysbench_sends_the_same_statements() {
 /// a single one.
 #[test]
 fn trees_are_as_large_after_a_fast_load_as_after_a_classic_one() {
-    let pages = std::cell::RefCell::new(BTreeMap::<String, i64>::new());
-    for (tables, load) in [(2, "classic"), (2, "fast"), (1, "classic"), (1, "fast")] {
-        on_each(
-            "trees_are_as_large_after_a_fast_load_as_after_a_classic_one",
-            |server| {
-                let text = format!(
-                    "tests = [\"point-query\"]\n[sizes]\nrows = \"40K\"\ntables = {tables}\nload = \
-                    \"{load}\"\n"
-                );
-                let workload = workload(&text);
-                let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
-                run_one(&mut run, &workload.steps()[0], 0);
-                let mut session = server.connect().unwrap();
-                // Pages that hold rows or entries: InnoDB reserves others in extents of 64,
-                // PostgreSQL 20 for each connection that waits to extend the table.
-                let (analyze, count, name) = match engine_of(&server) {
-                    EngineName::Postgres => (
-                        "vacuum analyze sbtest1",
-                        "select pg_indexes_size('sbtest1') / 8192 + (select count(distinct \
-                        (ctid::text::point)[0]) from sbtest1)",
-                        format!("postgres {}", version_num(&server)),
-                    ),
-                    _ => (
-                        "analyze table sbtest1",
-                        "select cast(sum(stat_value) as signed) from mysql.innodb_index_stats \
-                        where table_name = 'sbtest1' and stat_name = 'n_leaf_pages'",
-                        server.effective_settings().unwrap()["version"].clone(),
-                    ),
-                };
-                session.query(analyze).unwrap();
-                let found = session.query_integer(count).unwrap().unwrap();
-                let classic = *pages
-                    .borrow_mut()
-                    .entry(format!("{name} {tables}"))
-                    .or_insert(found);
-                assert!(found > 500, "{name}: {found} pages");
-                assert!(
-                    (found - classic).abs() * 50 <= classic,
-                    "{name}: {found} pages after a {load} load of {tables}, {classic} after a \
-                    classic one"
-                );
-            },
-        );
+    let name = "trees_are_as_large_after_a_fast_load_as_after_a_classic_one";
+    on_each(name, |server| {
+        for tables in [2, 1] {
+            let [classic, fast] = ["classic", "fast"].map(|load| pages(&server, tables, load));
+            let name = format!("{tables} tables on {:?}", engine_of(&server));
+            assert!(classic > 500, "{name}: {classic} pages");
+            assert!(
+                (fast - classic).abs() * 50 <= classic,
+                "{name}: {fast} pages after a fast load, {classic} after a classic one"
+            );
+        }
+    });
+}
+
+/// Pages of the first table that hold rows or entries after a load: InnoDB reserves others in
+/// extents of 64, PostgreSQL 20 for each connection that waits to extend the table. The tables are
+/// dropped.
+fn pages(server: &SharedServer, tables: u32, load: &str) -> i64 {
+    let workload = workload(&format!(
+        "tests = [\"point-query\"]\n[sizes]\nrows = \"40K\"\ntables = {tables}\nload = \
+        \"{load}\"\n"
+    ));
+    let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
+    run_one(&mut run, &workload.steps()[0], 0);
+    drop(run);
+    let mut session = server.connect().unwrap();
+    let (analyze, count) = match engine_of(server) {
+        EngineName::Postgres => (
+            "vacuum analyze sbtest1",
+            "select pg_indexes_size('sbtest1') / 8192 + (select count(distinct \
+            (ctid::text::point)[0]) from sbtest1)",
+        ),
+        _ => (
+            "analyze table sbtest1",
+            "select cast(sum(stat_value) as signed) from mysql.innodb_index_stats where \
+            table_name = 'sbtest1' and stat_name = 'n_leaf_pages'",
+        ),
+    };
+    session.query(analyze).unwrap();
+    let found = session.query_integer(count).unwrap().unwrap();
+    for table in 1..=tables {
+        session
+            .define(&format!("drop table sbtest{table}"))
+            .unwrap();
     }
+    found
 }

@@ -117,7 +117,7 @@ impl ExternalMysql {
 
 /// How to reach the server. Nothing weaker is ever tried: no plain text password, and no connection
 /// without TLS where it is asked for.
-fn opts(server: &ExternalServer, password: Option<&Password>) -> OptsBuilder {
+pub(super) fn opts(server: &ExternalServer, password: Option<&Password>) -> OptsBuilder {
     let opts = OptsBuilder::new()
         .user(Some(&server.user))
         .pass(password.map(Password::reveal))

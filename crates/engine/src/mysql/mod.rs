@@ -12,6 +12,7 @@ mod facts;
 mod failure;
 mod files;
 mod forms;
+mod guest;
 mod options;
 mod readback;
 mod server;
@@ -40,6 +41,8 @@ use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, St
 pub(crate) static DRIVER: Driver = Driver {
     open: Open::Installed(|build| Box::new(Mysql::new(build))),
     external: Some(|external| Ok(Box::new(ExternalEngine::new(external, MysqlEntrance)))),
+    guest: Some(guest::server),
+    probe: None,
     bytes_at_start,
     forms: Some(&MysqlForms::INNODB),
 };

@@ -15,7 +15,7 @@ use super::options::{ServerConfig, ServerOption};
 use super::readback::{self, Standing};
 use super::start::{init, launch, log};
 use super::version::Version;
-use super::{drain, failure, session, state};
+use super::{drain, failure, guest, session, state};
 use crate::external::MARKER;
 use crate::external::SESSION_CLIENT;
 use crate::process::ServerProcess;
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The database with the tables of a workload.
-const DATABASE: &str = "ib";
+pub(super) const DATABASE: &str = "ib";
 
 /// Variables that differ from start to start and say nothing about how a server runs.
 pub(super) const VOLATILE: &[&str] = &[
@@ -51,6 +51,7 @@ pub(super) struct MysqlServer {
     admin: Admin,
     /// Of the workers' sessions.
     client: SessionClient,
+    guest_port: Option<u16>,
 }
 
 impl MysqlServer {
@@ -71,6 +72,9 @@ impl MysqlServer {
         check_version(&mut admin, build, version)?;
         check_storage_engine(&mut admin, build, &config, &files)?;
         claim_database(&mut admin, &config)?;
+        if let Some(guests) = &options.guests {
+            guest::make_accounts(&mut admin, guests)?;
+        }
         let opts: Opts = OptsBuilder::from_opts(launched.opts)
             .db_name(Some(DATABASE))
             .into();
@@ -84,6 +88,7 @@ impl MysqlServer {
             basedir,
             admin,
             client: options.client,
+            guest_port: launched.guest_port,
         };
         server.check_options(build)?;
         Ok(server)
@@ -350,6 +355,10 @@ impl Server for MysqlServer {
                 std::fs::metadata(self.files.data.join("ibdata1")).map_or(0, |file| file.len());
         }
         Ok(bytes)
+    }
+
+    fn guest_port(&self) -> Option<u16> {
+        self.guest_port
     }
 
     fn processes(&self) -> Vec<u32> {

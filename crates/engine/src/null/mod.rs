@@ -17,6 +17,8 @@ use crate::{
 pub(crate) static DRIVER: Driver = Driver {
     open: Open::BuiltIn(|build| Ok(Box::new(Null::new(build)?))),
     external: None,
+    guest: None,
+    probe: None,
     bytes_at_start: |_, _| 0,
     forms: Some(&NullForms),
 };

@@ -31,8 +31,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Where a server's sockets are.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Address<'a> {
-    /// The folder of the unix socket.
-    Socket(&'a Path),
+    /// The folder of the unix socket, and the port that names its file.
+    Socket(&'a Path, u16),
     /// A port of 127.0.0.1.
     Tcp(u16),
 }
@@ -74,11 +74,11 @@ impl Link {
             .application_name(PROGRAM)
             .ssl_mode(SslMode::Disable);
         match address {
-            Address::Socket(folder) => config.host_path(folder).port(SOCKET_PORT),
+            Address::Socket(folder, port) => config.host_path(folder).port(port),
             Address::Tcp(port) => config.host(LOOPBACK).port(port),
         };
         let place = match address {
-            Address::Socket(folder) => socket(folder, SOCKET_PORT),
+            Address::Socket(folder, port) => socket(folder, port),
             Address::Tcp(port) => Place::Tcp(LOOPBACK.to_owned(), port),
         };
         let login = Login {

@@ -9,6 +9,7 @@ mod external;
 mod facts;
 mod failure;
 mod forms;
+mod guest;
 mod link;
 mod maintenance;
 mod options;
@@ -38,6 +39,8 @@ const BYTES_AT_START: u64 = 64 << 20;
 pub(crate) static DRIVER: Driver = Driver {
     open: Open::Installed(|build| Box::new(Postgres::new(build))),
     external: Some(external::engine),
+    guest: Some(guest::server),
+    probe: None,
     bytes_at_start: |_, _| BYTES_AT_START,
     forms: Some(&PostgresForms),
 };

@@ -13,7 +13,7 @@ use super::options::{Config, Major};
 use super::start::account::Account;
 use super::start::init::{Cluster, text};
 use super::start::process::Postmaster;
-use super::{failure, maintenance, readback, session, state};
+use super::{failure, guest, maintenance, readback, session, state};
 use crate::external::MARKER;
 use crate::external::SESSION_CLIENT;
 use crate::process::{Program, ServerProcess, free_loopback_port};
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The database of the workload's tables.
-const DATABASE: &str = "ib";
+pub(super) const DATABASE: &str = "ib";
 
 /// Recovery after a crash may take minutes.
 const READY_LIMIT: Duration = Duration::from_secs(600);
@@ -65,11 +65,13 @@ impl PostgresServer {
         let account = Account::of_servers();
         let cluster = Cluster::prepare(options, build, account)?;
         cluster.init(options, build, &config, major)?;
+        let has_socket = options.transport == Transport::Socket || options.guests.is_some();
         let address = match options.transport {
-            Transport::Socket => Address::Socket(cluster.folder()),
-            Transport::Tcp => Address::Tcp(free_loopback_port()?),
+            Transport::Tcp if !has_socket => Address::Tcp(free_loopback_port()?),
+            Transport::Socket | Transport::Tcp => cluster.address(),
         };
-        cluster.write_config(&config, address, &options.log_dir)?;
+        let is_scram = guest::has_scram(major);
+        cluster.write_config(&config, address, &options.log_dir, is_scram)?;
 
         let mut arguments = vec!["-D".to_owned(), text(&cluster.data_dir())?];
         arguments.extend(build.server_options.iter().cloned());
@@ -88,10 +90,13 @@ impl PostgresServer {
         let postmaster = Postmaster::new(process, &cluster.data_dir());
         // Our own database is made on the first start; until then `initdb`'s answers.
         let admin = Link::new(address, "postgres", postmaster.watch());
-        wait_until_ready(postmaster.process(), &admin, &cluster, options.transport)?;
+        wait_until_ready(postmaster.process(), &admin, &cluster, has_socket)?;
         postmaster.find_main();
         let link = admin.to(DATABASE);
         let version_num = make_database(&admin, &link)?;
+        if let Some(guests) = &options.guests {
+            guest::make_account(&admin, version_num, guests)?;
+        }
         let wanted = config.clone();
         // A setting that did not take would be a measurement of something else.
         let found = link.ask("read pg_settings", ASK_LIMIT, move |client| {
@@ -121,11 +126,11 @@ fn wait_until_ready(
     process: &ServerProcess,
     admin: &Link,
     cluster: &Cluster,
-    transport: Transport,
+    has_socket: bool,
 ) -> Result<(), EngineError> {
     let data_dir = text(&cluster.data_dir())?;
     process.wait_until_ready(READY_LIMIT, || {
-        if transport == Transport::Socket && !cluster.socket().exists() {
+        if has_socket && !cluster.socket().exists() {
             return Ok(false);
         }
         let mut client = match admin.try_connect(Instant::now() + TRY_LIMIT) {
@@ -277,6 +282,14 @@ impl Server for PostgresServer {
         bytes.ok_or_else(|| {
             EngineError::new("read the database's size: it is not a number; see the server's log")
         })
+    }
+
+    fn guest_port(&self) -> Option<u16> {
+        self.cluster.guest_port()
+    }
+
+    fn give_tables_to_guests(&self) -> Result<(), EngineError> {
+        guest::give_tables(&self.link)
     }
 
     fn processes(&self) -> Vec<u32> {

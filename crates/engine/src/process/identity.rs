@@ -296,7 +296,9 @@ impl Stat {
     }
 }
 
-fn boot_id() -> String {
+/// Which start of a kernel this is: the same in all containers and namespaces of a machine, another
+/// on every other machine and after every start. Empty where it cannot be read.
+pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .unwrap_or_default()
         .trim()

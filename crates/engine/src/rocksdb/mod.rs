@@ -14,7 +14,6 @@ mod wait;
 use std::path::Path;
 
 pub use options::flatten;
-pub use probe::{Probe, probe};
 
 use crate::driver::{Driver, Open};
 use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, StartOptions};
@@ -22,15 +21,14 @@ use crate::{BuildInfo, Engine, EngineError, InstalledBuild, Server, Settings, St
 pub(crate) static DRIVER: Driver = Driver {
     open: Open::Installed(|build| Box::new(Rocksdb::new(build))),
     external: None,
+    guest: None,
+    probe: Some(probe::probe),
     bytes_at_start: |_, _| 0,
     forms: None,
 };
 
 /// Where a build keeps libraries that its own one needs, in the environment it asks for.
 pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
-
-/// The oldest version that the tests have run with.
-pub const OLDEST_TESTED: &str = "6.29.5";
 
 /// A version of RocksDB.
 pub struct Rocksdb {

@@ -1,30 +1,24 @@
 //! A first look at a library, in a process that may die of it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use plimsoll_core::toolchain::{CRC32, UNKNOWN};
 
-use super::library::{Database, Library, Options, ReadOptions, WriteOptions};
+use super::library::{Database, Library, Options, ReadOptions, Status, WriteOptions};
 use super::server::read_back;
-use crate::EngineError;
-
-/// What a library says of itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Probe {
-    /// As its option files state it: `8.9.1`.
-    pub version: String,
-    /// Whether CRC32C is computed with an instruction, in its own words.
-    pub fast_crc32: String,
-    /// The commit it was built from, where it knows.
-    pub git_sha: Option<String>,
-}
+use crate::{EngineError, Probed};
 
 /// Loads a library into this process, and opens, writes and reads a database in `dir`, which is
 /// empty.
-pub fn probe(path: &Path, companions: Option<&Path>, dir: &Path) -> Result<Probe, EngineError> {
+pub(super) fn probe(
+    path: &Path,
+    companions: Option<&Path>,
+    dir: &Path,
+) -> Result<Probed, EngineError> {
     let library = Library::load(path, companions)?;
     let options = Options::new(library);
-    let failed = |doing: &'static str| move |status: super::library::Status| status.of_store(doing);
+    let failed = |doing: &'static str| move |status: Status| status.of_store(doing);
     let database = Database::open(library, dir, &options).map_err(failed("open a new database"))?;
     let (key, value) = (b"key", b"value");
     database
@@ -46,9 +40,13 @@ pub fn probe(path: &Path, companions: Option<&Path>, dir: &Path) -> Result<Probe
     let version = told("rocksdb_version").ok_or_else(|| {
         EngineError::new(format!("{} does not state its version", path.display()))
     })?;
-    Ok(Probe {
-        version,
-        fast_crc32: told("fast_crc32").unwrap_or_else(|| "unknown".to_owned()),
-        git_sha: told("git_sha"),
-    })
+    let crc32 = match told("fast_crc32").as_deref() {
+        Some(text) if text.starts_with("Supported") => "hardware",
+        Some(text) if text.starts_with("Not supported") => "software",
+        _ => UNKNOWN,
+    };
+    let mut toolchain = BTreeMap::from([(CRC32.to_owned(), crc32.to_owned())]);
+    // The commit it was built from, where it knows.
+    toolchain.extend(told("git_sha").map(|sha| ("commit".to_owned(), sha)));
+    Ok(Probed { version, toolchain })
 }

@@ -4,26 +4,35 @@
 mod log;
 mod outcome;
 mod pacing;
+mod part;
+mod part_report;
+mod parts;
 mod watcher;
 mod workers;
 
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, SystemTime};
 
 use plimsoll_core::clock::Clock;
 use plimsoll_core::record::{ClientRecord, OperationRecord};
 use thiserror::Error;
 
-use self::outcome::TaskInfo;
 use self::watcher::Watcher;
-use self::workers::{ReleaseOnDrop, Spawn, StepWorkers};
+use self::workers::{Message, ReleaseOnDrop, Spawn, StepWorkers};
 use crate::control::Control;
+use crate::intervals::Intervals;
 use crate::recorder::Second;
 use crate::retry::RetryPolicy;
 use crate::turns::TurnProgress;
 use crate::worker::{Failure, Task};
+
+pub use self::part::{PartLink, run_part};
+pub use self::part_report::PartReport;
+pub use self::parts::{PartHost, StepPart, run_step_in_parts};
+pub use self::workers::interval_s;
 
 /// Enough for every worker to be asleep on its first due instant when the step starts.
 const LEAD_NS: u64 = 2_000_000;
@@ -189,7 +198,9 @@ pub fn run_step<C: Clock + 'static>(
     mut outputs: StepOutputs<'_>,
 ) -> Result<StepOutcome, StepError> {
     let kinds: Vec<&str> = kinds.iter().map(AsRef::as_ref).collect();
-    let workers = Arc::new(StepWorkers::new(clock, control, options, &tasks));
+    let intervals = Intervals::new(interval_s(tasks.len()), tasks.len());
+    let workers = StepWorkers::new(clock, control, options, &tasks, intervals);
+    let workers = Arc::new(workers);
     perform(
         &workers,
         &kinds,
@@ -208,46 +219,51 @@ fn perform<C: Clock + 'static>(
     spawn: Spawn<'_>,
     outputs: &mut StepOutputs<'_>,
 ) -> Result<StepOutcome, StepError> {
-    let infos: Vec<TaskInfo> = tasks
-        .iter()
-        .map(|task| TaskInfo {
-            client: task.client,
-            arrival: task.arrival.clone(),
-            stop: task.stop,
-            kinds: task.kinds.clone(),
-        })
-        .collect();
+    let infos = outcome::infos(&tasks);
+    let watcher = Watcher {
+        workers,
+        kinds,
+        infos: &infos,
+        options,
+    };
+    let start = |sender| workers::start(workers, &infos, tasks, options, spawn, sender);
+    oversee(&watcher, &AtomicU64::new(LEAD_NS), start, outputs)
+}
+
+/// Has workers started, wherever they are, lets all begin at one instant and watches them to their
+/// end. The instant is `lead_ns` ahead, as that is when all are open.
+fn oversee<C: Clock>(
+    watcher: &Watcher<'_, C>,
+    lead_ns: &AtomicU64,
+    start: impl FnOnce(Sender<Message>) -> Result<(), StepError>,
+    outputs: &mut StepOutputs<'_>,
+) -> Result<StepOutcome, StepError> {
+    let (workers, options) = (watcher.workers, watcher.options);
     let (sender, receiver) = channel();
     let release = ReleaseOnDrop(workers);
-    let started = workers::start(workers, &infos, tasks, options, spawn, sender);
-    let outcome = started.and_then(|()| {
-        workers::await_open(&receiver, infos.len(), options.open_timeout)?;
+    let outcome = start(sender).and_then(|()| {
+        workers::await_open(&receiver, watcher.infos.len(), options.open_timeout)?;
         let mut first = Progress {
-            kinds: vec![(0, 0); kinds.len()],
+            kinds: vec![(0, 0); watcher.kinds.len()],
             ..Progress::default()
         };
         (outputs.progress)(&first);
-        let begin_ns = workers.clock.now_ns() + LEAD_NS;
+        let lead_ns = lead_ns.load(Ordering::SeqCst);
+        let begin_ns = workers.clock.now_ns() + lead_ns;
         if options.warm_up_ns > 0 {
             // Before anybody works: on a machine that is full of work this thread may come to its
             // turn when the warm-up is over.
             first.phase = Phase::WarmingUp {
-                left: Duration::from_nanos(LEAD_NS + options.warm_up_ns),
+                left: Duration::from_nanos(lead_ns + options.warm_up_ns),
             };
             (outputs.progress)(&first);
         }
         let start = (
             begin_ns + options.warm_up_ns,
-            SystemTime::now() + Duration::from_nanos(LEAD_NS + options.warm_up_ns),
+            SystemTime::now() + Duration::from_nanos(lead_ns + options.warm_up_ns),
         );
         workers.start.give(Some(begin_ns));
-        Watcher {
-            workers,
-            kinds,
-            infos: &infos,
-            options,
-        }
-        .run(&receiver, start, outputs)
+        watcher.run(&receiver, start, outputs)
     });
     drop(release);
     // Who hangs has had its time.
@@ -307,6 +323,7 @@ mod tests {
             &control,
             &StepOptions::default(),
             &tasks,
+            Intervals::new(1, tasks.len()),
         ));
         let mut threads = Vec::new();
         let mut spawn = |builder: thread::Builder, body: Box<dyn FnOnce() + Send>| {

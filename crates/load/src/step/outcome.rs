@@ -10,7 +10,7 @@ use super::pacing::{Paced, account};
 use super::{Ended, StepOutcome};
 use crate::arrival::{Arrival, Due};
 use crate::recorder::KindRecord;
-use crate::worker::{Failure, Stop};
+use crate::worker::{Failure, Stop, Task};
 use plimsoll_core::histogram;
 use plimsoll_core::planted::{self, Bug};
 
@@ -20,6 +20,17 @@ pub(crate) struct TaskInfo {
     pub arrival: Arrival,
     pub stop: Stop,
     pub kinds: Vec<usize>,
+}
+
+/// What is known about tasks, in their order.
+pub(crate) fn infos(tasks: &[Task]) -> Vec<TaskInfo> {
+    let info = |task: &Task| TaskInfo {
+        client: task.client,
+        arrival: task.arrival.clone(),
+        stop: task.stop,
+        kinds: task.kinds.clone(),
+    };
+    tasks.iter().map(info).collect()
 }
 
 /// What a worker leaves. Instants count from the start of the step.

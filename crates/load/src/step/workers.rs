@@ -25,6 +25,15 @@ use crate::worker::{Failure, Stop, Task};
 /// More workers than this get 10-s histogram intervals, so that handing them over stays cheap.
 const FINE_INTERVAL_WORKERS: usize = 64;
 
+/// The length of histogram intervals of a step with so many workers, in seconds.
+pub fn interval_s(workers: usize) -> u64 {
+    if workers > FINE_INTERVAL_WORKERS {
+        10
+    } else {
+        1
+    }
+}
+
 /// An instant that all workers wait for.
 #[derive(Default)]
 pub(super) struct Signal {
@@ -39,7 +48,12 @@ impl Signal {
         self.changed.notify_all();
     }
 
-    fn wait(&self) -> Option<u64> {
+    pub fn is_given(&self) -> bool {
+        let start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
+        start.is_some()
+    }
+
+    pub fn wait(&self) -> Option<u64> {
         let mut start = self.start.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(start) = *start {
@@ -81,11 +95,11 @@ pub(super) struct StepWorkers<C> {
     pub control: Arc<Control>,
     retry: RetryPolicy,
     may_fail: bool,
-    warm_up_ns: u64,
+    pub warm_up_ns: u64,
     /// Given with the instant at which all begin.
     pub start: Signal,
     /// Given when all have ended and may disconnect.
-    leave: Signal,
+    pub leave: Signal,
     pub is_aborted: AtomicBool,
     pub finished_ns: AtomicU64,
     leaders: Vec<AtomicU32>,
@@ -99,17 +113,13 @@ impl<C: Clock> StepWorkers<C> {
         control: &Arc<Control>,
         options: &StepOptions,
         tasks: &[Task],
+        intervals: Intervals,
     ) -> Self {
         let clients = tasks.iter().map(|task| task.client).max().unwrap_or(0) as usize;
         let leaders: Vec<AtomicU32> = (0..clients).map(|_| AtomicU32::new(0)).collect();
         for task in tasks.iter().filter(|task| task.stop != Stop::WithClient) {
             leaders[task.client as usize - 1].fetch_add(1, Ordering::Relaxed);
         }
-        let interval_s = if tasks.len() > FINE_INTERVAL_WORKERS {
-            10
-        } else {
-            1
-        };
         Self {
             clock: clock.clone(),
             control: control.clone(),
@@ -122,7 +132,7 @@ impl<C: Clock> StepWorkers<C> {
             finished_ns: AtomicU64::new(u64::MAX),
             leaders,
             live: tasks.iter().map(|_| LiveCounts::default()).collect(),
-            intervals: Arc::new(Intervals::new(interval_s, tasks.len())),
+            intervals: Arc::new(intervals),
         }
     }
 

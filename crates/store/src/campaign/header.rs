@@ -6,6 +6,7 @@ use plimsoll_core::plan::{Budget, Plan};
 use plimsoll_core::schedule::ScheduledTrial;
 use serde::{Deserialize, Serialize};
 
+use crate::campaign::clients::ClientHostsHeader;
 use crate::campaign::confirm::Confirm;
 use crate::campaign::fleet::Fleet;
 
@@ -43,6 +44,9 @@ pub struct CampaignHeader {
     /// The machines that its blocks run on, when that is not this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<Fleet>,
+    /// The machines that the clients of its steps are on, when that is not the server's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_hosts: Option<ClientHostsHeader>,
 }
 
 impl CampaignHeader {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::plan::Operation;
 use plimsoll_core::readings::Readings;
-use plimsoll_core::record::{ClientRecord, OperationRecord, TableCheck};
+use plimsoll_core::record::{ClientHostRecord, ClientRecord, OperationRecord, TableCheck};
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened. Every event is a fact: metrics are computed from them later.
@@ -47,6 +47,13 @@ pub struct TrialStart {
     pub cell: String,
     /// The block.
     pub block: u32,
+    /// The part of the block; none if blocks are whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<u32>,
+    /// The campaign's id: two campaigns of one plan and seed have the same trials. None in trials
+    /// of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub campaign: Option<String>,
     /// The campaign's seed.
     pub seed: u64,
     /// `plimsoll_core::METHODOLOGY_VERSION`.
@@ -143,6 +150,9 @@ pub struct StepDone {
     /// Set when the step's background writers missed their rate: achieved, as a share of the
     /// target.
     pub sla_missed: Option<f64>,
+    /// The hosts that its clients were on; none where they were beside the server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_hosts: Vec<ClientHostRecord>,
 }
 
 /// See [`Event::StepFailed`].

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::plan::Operation;
 use plimsoll_core::readings::{Reading, Readings};
 use plimsoll_core::record::{
-    ClientRecord, EncodedHistogram, OperationRecord, Pacing, TableCheck, TurnSums,
+    ClientHostRecord, ClientRecord, EncodedHistogram, OperationRecord, Pacing, TableCheck, TurnSums,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -26,6 +26,8 @@ pub(crate) fn one_of_each() -> Vec<Event> {
             attempt: 1,
             cell: "sqlite.wal_full".into(),
             block: 1,
+            part: Some(2),
+            campaign: Some("20260101T000000Z-t".into()),
             seed: u64::MAX,
             methodology_version: 1,
             pid: 7,
@@ -259,15 +261,28 @@ fn step_done() -> impl Strategy<Value = Event> {
                     tables,
                     notes,
                     sla_missed,
+                    client_hosts: (0..elapsed_ns % 3).map(client_host).collect(),
                 }))
             },
         )
 }
 
+fn client_host(number: u64) -> ClientHostRecord {
+    ClientHostRecord {
+        host: format!("h{number}"),
+        offset_ns: number as i64 - 1,
+        drift_ppm: (number > 0).then_some(-0.5),
+        ..ClientHostRecord::default()
+    }
+}
+
 fn trial_start() -> impl Strategy<Value = Event> {
     let numbers = (any::<[u32; 5]>(), any::<[u64; 2]>());
     let place = (text(), option::of(text()), option::of(text()));
-    (numbers, text(), place).prop_map(|((small, large), cell, (boot_id, host, machine_id))| {
+    let of = (option::of(any::<u32>()), option::of(text()));
+    let all = (numbers, text(), of, place);
+    all.prop_map(|((small, large), cell, of, (boot_id, host, machine_id))| {
+        let (part, campaign) = of;
         let [trial, attempt, block, methodology_version, pid] = small;
         let [seed, pid_start_ticks] = large;
         Event::TrialStart(TrialStart {
@@ -276,6 +291,8 @@ fn trial_start() -> impl Strategy<Value = Event> {
             attempt,
             cell,
             block,
+            part,
+            campaign,
             seed,
             methodology_version,
             pid,

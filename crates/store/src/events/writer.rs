@@ -3,8 +3,9 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use plimsoll_core::buggify::{self, Point};
 use plimsoll_core::planted::{self, Bug};
 
 use crate::StoreError;
@@ -193,7 +194,8 @@ impl<M: LogFile> LineLog<M> {
         self.refuse_after_failed_sync()?;
         self.cut_half_line()?;
         self.is_dirty = true;
-        self.medium.write_all(line).map_err(Failure::Io)?;
+        let rest = self.write_first_part(line).map_err(Failure::Io)?;
+        self.medium.write_all(rest).map_err(Failure::Io)?;
         self.is_dirty = false;
         self.good_bytes += line.len() as u64;
         self.next_seq += 1;
@@ -202,10 +204,22 @@ impl<M: LogFile> LineLog<M> {
 
     fn sync(&mut self) -> Result<(), Failure> {
         self.refuse_after_failed_sync()?;
+        buggify::pause(Point::LateSync, Duration::from_millis(2));
         self.medium.sync().map_err(|error| {
             self.has_failed_sync = true;
             Failure::Io(error)
         })
+    }
+
+    /// A kernel may take a part of a write, and a reader may come then. Returns what is left.
+    fn write_first_part<'a>(&mut self, line: &'a [u8]) -> io::Result<&'a [u8]> {
+        if !buggify::happens(Point::WriteInParts) {
+            return Ok(line);
+        }
+        let (first, rest) = line.split_at(line.len() / 2);
+        self.medium.write_all(first)?;
+        std::thread::sleep(Duration::from_millis(1));
+        Ok(rest)
     }
 
     fn cut_half_line(&mut self) -> Result<(), Failure> {

@@ -5,7 +5,9 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use plimsoll_core::buggify::{self, Point};
 use plimsoll_core::planted::{self, Bug};
 use rustix::fs::{AtFlags, Mode, OFlags, fsync, mkdirat, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -109,6 +111,7 @@ impl AtomicFile {
             .flush()
             .and_then(|()| sync(self.writer.get_ref()))
             .map_err(write)?;
+        buggify::pause(Point::LateName, Duration::from_millis(1));
         fs::rename(&self.temporary, &self.path).map_err(StoreError::io("write", &self.path))?;
         self.is_committed = true;
         sync_folder(folder_of(&self.path))

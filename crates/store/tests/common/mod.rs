@@ -55,6 +55,7 @@ pub fn header(id: &str) -> CampaignHeader {
         data_dir: "/var/tmp/plimsoll".into(),
         confirm: None,
         fleet: None,
+        client_hosts: None,
     }
 }
 
@@ -67,6 +68,8 @@ pub fn trial_start(trial: u32, attempt: u32) -> Event {
         attempt,
         cell: header.cells[scheduled.cell].label.clone(),
         block: scheduled.block,
+        part: scheduled.part,
+        campaign: None,
         seed: SEED,
         methodology_version: METHODOLOGY_VERSION,
         pid: std::process::id(),

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::plan::{STATEMENT_NOTES, VAIN_STATEMENTS_NOTE};
+use serde::{Deserialize, Serialize};
 
 /// Statements by what they did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Statements {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statements {
     /// They answered with rows.
     pub reads: u64,
     /// They changed rows.

@@ -14,6 +14,7 @@ use super::compile::compile;
 use super::tables::{create_table, has_rising_key, table_fill};
 use crate::check::check_table;
 use crate::client::{Client, ClientIdentity, StepTotals};
+use crate::elsewhere::RunState;
 use crate::filling::{loading_tasks, parts_of};
 use crate::index_scan::index_scans;
 use crate::session::{Session, SharedServer};
@@ -139,7 +140,26 @@ impl FileRun {
         Ok(())
     }
 
-    fn clients(&self, step: &Step, events: &[(String, u32)]) -> StepTasks {
+    /// What its steps so far have left.
+    pub(crate) fn state(&self) -> RunState {
+        RunState {
+            rows: self.expected_rows.clone(),
+            sequences: self.sequences.clone(),
+            ..RunState::default()
+        }
+    }
+
+    /// Goes on behind steps that another process has booked.
+    pub(crate) fn restore(&mut self, state: RunState) {
+        self.expected_rows
+            .iter_mut()
+            .zip(state.rows)
+            .for_each(|(of, rows)| *of = rows);
+        self.sequences = state.sequences;
+    }
+
+    /// The workers of a step whose tables are there.
+    pub(crate) fn clients(&self, step: &Step, events: &[(String, u32)]) -> StepTasks {
         let totals = Arc::new(StepTotals::default());
         let (program, _) = compile(&self.file, events, self.forms, &self.sequences);
         let program = Arc::new(program);

@@ -24,6 +24,7 @@ use super::query::Reader;
 use super::scan::Scanner;
 use super::statements::Statements;
 use crate::check::check_table;
+use crate::elsewhere::RunState;
 use crate::session::Session;
 use crate::session::SharedServer;
 use crate::step_tasks::{Counted, ExtraCounts, StepTasks};
@@ -164,13 +165,18 @@ impl InsertBenchmarkRun {
 
     /// Creates what the step needs and makes its workers.
     pub fn tasks(&self, step: &Step, work: InsertWork) -> Result<StepTasks, EngineError> {
+        if let InsertWork::Load { indexes_first } = work {
+            self.create_tables(indexes_first)?;
+        }
+        Ok(self.workers(step, work))
+    }
+
+    /// Makes the workers of a step whose tables are there.
+    pub(crate) fn workers(&self, step: &Step, work: InsertWork) -> StepTasks {
         let cost = Arc::new(MinIdCost::default());
         let mut options = StepOptions::default();
         let (kinds, tasks): (&[Operation], Vec<Task>) = match work {
-            InsertWork::Load { indexes_first } => {
-                self.create_tables(indexes_first)?;
-                (&[Operation::Insert], self.write_tasks(step, &cost))
-            }
+            InsertWork::Load { .. } => (&[Operation::Insert], self.write_tasks(step, &cost)),
             InsertWork::CreateIndexes { rows } => {
                 options.watchdog = None;
                 options.retry = RetryPolicy {
@@ -195,12 +201,31 @@ impl InsertBenchmarkRun {
                 (&[Operation::Scan], self.scan_tasks(step))
             }
         };
-        Ok(StepTasks {
+        StepTasks {
             kinds: kinds.iter().map(|&kind| kind.into()).collect(),
             tasks,
             options,
             counts: ExtraCounts(Counted::MinId(cost)),
-        })
+        }
+    }
+
+    /// What its steps so far have left.
+    pub(crate) fn state(&self) -> RunState {
+        RunState {
+            rows: self.expected_rows.iter().copied().map(Some).collect(),
+            clock_s: self.clock_s,
+            ..RunState::default()
+        }
+    }
+
+    /// Goes on behind steps that another process has booked.
+    pub(crate) fn restore(&mut self, state: RunState) {
+        let rows = state.rows.into_iter().map(Option::unwrap_or_default);
+        self.expected_rows
+            .iter_mut()
+            .zip(rows)
+            .for_each(|(of, rows)| *of = rows);
+        self.clock_s = state.clock_s;
     }
 
     /// Batches that an inserter writes where the plan fixes them.

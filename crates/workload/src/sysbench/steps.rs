@@ -80,7 +80,8 @@ impl SysbenchRun {
         ))
     }
 
-    fn clients(&self, step: &Step, test: Test) -> StepTasks {
+    /// The workers of a test.
+    pub(crate) fn clients(&self, step: &Step, test: Test) -> StepTasks {
         let totals = Arc::new(StepTotals::default());
         let tables = self.settings.tables as usize;
         let program = Arc::new(program(

@@ -6,8 +6,10 @@ use std::time::Duration;
 use mysql::{Conn, Opts, OptsBuilder};
 
 use super::init;
+use crate::guest::free_port;
 use crate::mysql::failure;
 use crate::mysql::files::{Files, make_dir, write};
+use crate::mysql::guest;
 use crate::mysql::options::ServerConfig;
 use crate::mysql::version::Version;
 use crate::process::{Program, ServerProcess, free_loopback_port};
@@ -25,6 +27,8 @@ pub(in crate::mysql) struct Launched {
     pub process: ServerProcess,
     /// How to reach it, without a database.
     pub opts: Opts,
+    /// Where client hosts reach it.
+    pub guest_port: Option<u16>,
 }
 
 /// Starts a server on a data directory that is made.
@@ -50,8 +54,8 @@ pub(in crate::mysql) fn launch(
                 let log = String::from_utf8_lossy(
                     &log[usize::try_from(log_start).unwrap_or(0).min(log.len())..],
                 );
-                let is_port_taken =
-                    options.transport == Transport::Tcp && log.contains("Address already in use");
+                let has_port = options.transport == Transport::Tcp || options.guests.is_some();
+                let is_port_taken = has_port && log.contains("Address already in use");
                 if !is_port_taken || tries >= PORT_TRIES {
                     return Err(init::explain_text(build, version, &log, &error));
                 }
@@ -71,12 +75,15 @@ fn launch_once(
         .prefer_socket(false)
         .stmt_cache_size(0);
     let socket = socket.init(session_init(&config.charset));
-    let (listen, opts) = match options.transport {
-        Transport::Socket => (
-            vec!["--skip-networking".to_owned()],
-            socket.socket(Some(files.socket.display().to_string())),
-        ),
-        Transport::Tcp => {
+    let guest_port = match &options.guests {
+        Some(guests) => Some(free_port(&guests.listen)?),
+        None => None,
+    };
+    let by_socket = |socket: OptsBuilder| socket.socket(Some(files.socket.display().to_string()));
+    let (listen, opts) = match (options.transport, &options.guests, guest_port) {
+        (_, Some(guests), Some(port)) => (guest::listen(guests, port)?, by_socket(socket)),
+        (Transport::Socket, ..) => (vec!["--skip-networking".to_owned()], by_socket(socket)),
+        (Transport::Tcp, ..) => {
             let port = free_loopback_port()?;
             (
                 vec![
@@ -125,6 +132,7 @@ fn launch_once(
     Ok(Launched {
         process,
         opts: opts.into(),
+        guest_port,
     })
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use super::account::Account;
 use crate::foreign_folder::ForeignFolder;
+use crate::guest::{Guests, free_port};
+use crate::postgres::guest::{RULES_FILE, listened, with_guests};
 use crate::postgres::link::{Address, SOCKET_PORT, SUPERUSER};
 use crate::postgres::options::{Config, Major, file_text};
 use crate::postgres::readback::FILE_NAME;
@@ -29,6 +31,9 @@ pub(in crate::postgres) struct Cluster {
     /// The trial's data directory, absolute and free of symbolic links.
     folder: PathBuf,
     account: Account,
+    /// Names the socket's file; client hosts connect to it.
+    port: u16,
+    guests: Option<Guests>,
 }
 
 impl Cluster {
@@ -51,7 +56,16 @@ impl Cluster {
             .data_dir
             .canonicalize()
             .map_err(|error| unusable(&options.data_dir, error))?;
-        let cluster = Self { folder, account };
+        let guests = options.guests.clone();
+        let cluster = Self {
+            folder,
+            account,
+            port: match &guests {
+                Some(guests) => free_port(&guests.listen)?,
+                None => SOCKET_PORT,
+            },
+            guests,
+        };
 
         // The folder itself is handed over below; those above it are not ours to open.
         account.check_reach(
@@ -71,7 +85,7 @@ impl Cluster {
                 "keep the builds in a folder that everybody may enter with --cache DIR",
             )?;
         }
-        if options.transport == Transport::Socket {
+        if options.transport == Transport::Socket || cluster.guests.is_some() {
             cluster.check_socket_path()?;
         }
         account.give(&cluster.folder, 0o700)?;
@@ -87,7 +101,17 @@ impl Cluster {
     }
 
     pub fn socket(&self) -> PathBuf {
-        self.folder.join(format!(".s.PGSQL.{SOCKET_PORT}"))
+        self.folder.join(format!(".s.PGSQL.{}", self.port))
+    }
+
+    /// Where this machine's own connections go.
+    pub fn address(&self) -> Address<'_> {
+        Address::Socket(&self.folder, self.port)
+    }
+
+    /// Where those of client hosts go.
+    pub fn guest_port(&self) -> Option<u16> {
+        self.guests.is_some().then_some(self.port)
     }
 
     fn check_socket_path(&self) -> Result<(), EngineError> {
@@ -175,24 +199,25 @@ impl Cluster {
     }
 
     /// Writes the parameters into their file, and makes the server read it last. A copy is kept in
-    /// `log_dir`.
+    /// `log_dir`. Client hosts are let in with SCRAM or, where the server does not know it, MD5.
     pub fn write_config(
         &self,
         config: &Config,
         address: Address<'_>,
         log_dir: &Path,
+        is_scram: bool,
     ) -> Result<(), EngineError> {
-        let port = match address {
-            Address::Socket(_) => SOCKET_PORT,
-            Address::Tcp(port) => port,
-        };
+        let (Address::Socket(_, port) | Address::Tcp(port)) = address;
         let (listen, folder) = match address {
-            Address::Socket(folder) => ("", format!("\"{}\"", text(folder)?)),
-            Address::Tcp(_) => ("127.0.0.1", String::new()),
+            Address::Socket(folder, _) => (
+                self.guests.as_ref().map_or_else(String::new, listened),
+                format!("\"{}\"", text(folder)?),
+            ),
+            Address::Tcp(_) => ("127.0.0.1".to_owned(), String::new()),
         };
         let port = port.to_string();
         let owned = file_text([
-            ("listen_addresses", listen),
+            ("listen_addresses", listen.as_str()),
             ("port", port.as_str()),
             ("unix_socket_directories", folder.as_str()),
             ("log_destination", "stderr"),
@@ -208,6 +233,10 @@ impl Cluster {
         let write = || -> std::io::Result<()> {
             let data_dir = ForeignFolder::open(&self.folder)?.folder(DATA)?;
             data_dir.replace(FILE_NAME, &parameters, owner)?;
+            if let Some(guests) = &self.guests {
+                let rules = with_guests(&data_dir.read(RULES_FILE)?, guests, is_scram);
+                data_dir.replace(RULES_FILE, &rules, owner)?;
+            }
             let text = data_dir.read(MAIN_FILE)?;
             if text.ends_with(&include) {
                 Ok(())

@@ -7,7 +7,7 @@ use crate::{EngineError, SqlError};
 
 /// What came is not the protocol: `protocol_violation`. Whether the statement took place is
 /// unknown.
-const PROTOCOL_VIOLATION: &str = "08P01";
+pub(super) const PROTOCOL_VIOLATION: &str = "08P01";
 
 #[derive(Debug)]
 pub(super) struct Fault {

@@ -25,6 +25,7 @@ enum Fault {
 #[derive(Default)]
 struct Disk {
     content: Vec<u8>,
+    writes: u32,
     faults: VecDeque<Fault>,
     is_full: bool,
     fails_sync: bool,
@@ -39,6 +40,7 @@ impl Disk {
 
 impl Write for Disk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writes += 1;
         if std::mem::take(&mut self.is_full) {
             return Err(ErrorKind::StorageFull.into());
         }
@@ -262,4 +264,20 @@ fn stamps_are_the_time_of_day() {
         (2024 - 1970..2200 - 1970).contains(&(t_ns / year_ns)),
         "{t_ns}"
     );
+}
+
+/// What may happen to a write in tests is what happens to it on a disk that has its days.
+#[test]
+fn a_line_that_is_written_in_parts_is_whole_in_the_end_or_cut_off() {
+    let mut log = LineLog::new(Disk::default(), 0, 1);
+    buggify::always(|| log.append(b"first\n")).unwrap();
+    assert_eq!(
+        (log.medium.writes, log.medium.content.as_slice()),
+        (2, &b"first\n"[..])
+    );
+    log.medium.faults = [Fault::None, Fault::Full(0)].into();
+    assert!(buggify::always(|| log.append(b"second\n")).is_err());
+    assert_eq!(log.medium.content, b"first\nsec");
+    log.append(b"third\n").unwrap();
+    assert_eq!(log.medium.content, b"first\nthird\n");
 }
