@@ -22,6 +22,12 @@ pub enum BuildError {
         {name}`, without --offline"
     )]
     NotHere { name: String },
+    /// The build is not here, and nothing may be compiled.
+    #[error(
+        "{name} is not here and may not be compiled now; compile it once with `{command}`, or \
+        leave out --offline"
+    )]
+    NotMade { name: String, command: String },
     /// The registry has this version no longer.
     #[error("{0}")]
     Gone(String),
@@ -38,7 +44,11 @@ pub enum BuildError {
     #[error("making {name} was interrupted; the same command goes on where it ended")]
     Stopped { name: String },
     /// A command that makes a build failed.
-    #[error("{step} failed: {line}\n  its log: {}", .log.display())]
+    #[error(
+        "{step} failed: {line}\n  its log: {}\n  what is compiled by then stays next to it for \
+        the next try; `plimsoll build clean` removes it",
+        .log.display()
+    )]
     Failed {
         /// The step of the recipe.
         step: String,
@@ -111,6 +121,7 @@ impl From<BuildError> for LabError {
             BuildError::Unknown(_)
             | BuildError::Usage(_)
             | BuildError::NotHere { .. }
+            | BuildError::NotMade { .. }
             | BuildError::Gone(_) => Self::Usage(message),
             BuildError::Client(_)
             | BuildError::Unfit(_)

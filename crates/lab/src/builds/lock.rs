@@ -25,21 +25,23 @@ impl Lock {
         Self::take_within(DEADLINE, path, watch)
     }
 
+    /// The lock, unless another has it.
+    pub fn try_take(path: &Path) -> Result<Option<Self>, BuildError> {
+        let file = open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(BuildError::io("lock", path)(error)),
+        }
+    }
+
     /// Waits for the lock until `limit` has passed.
     pub fn take_within(
         limit: Duration,
         path: &Path,
         watch: &mut Watch<'_>,
     ) -> Result<Self, BuildError> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(BuildError::io("make", folder))?;
-        }
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(BuildError::io("open", path))?;
+        let file = open(path)?;
         let started = Instant::now();
         let stage = watch.stage;
         loop {
@@ -64,6 +66,19 @@ impl Lock {
         watch.stage = stage;
         Ok(Self { _file: file })
     }
+}
+
+/// The lock's file, made if it is not there.
+fn open(path: &Path) -> Result<File, BuildError> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(BuildError::io("make", folder))?;
+    }
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(BuildError::io("open", path))
 }
 
 #[cfg(test)]

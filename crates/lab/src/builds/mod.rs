@@ -18,7 +18,8 @@ mod recipes;
 mod record;
 
 pub use cache::{
-    BuildCache, BuildCheck, BuildState, CheckState, ListedBuild, MadeBuild, MakeRequest,
+    BuildCache, BuildCheck, BuildState, BuildToMake, CheckState, Cleaned, Leftover, ListedBuild,
+    MadeBuild, MakeRequest,
 };
 pub use error::BuildError;
 pub use inspect::library::is_untested;
@@ -26,8 +27,7 @@ pub(crate) use inspect::server_file::sha256 as file_sha256;
 #[cfg(fuzzing)]
 pub use install::fuzzing::unpack_all;
 pub use make::GivenSource;
-pub use plimsoll_engine::rocksdb::probe as probe_rocksdb;
-pub use plimsoll_engine::{DataInit, InstalledBuild};
+pub use plimsoll_engine::{DataInit, InstalledBuild, is_built_in, probe as probe_library};
 pub use progress::{FetchProgress, MakeProgress, Stage};
 pub use recipes::recipe::{Package, Recipe};
 pub use recipes::resolve::ResolvedBuild;

@@ -54,6 +54,12 @@ pub(crate) struct MadeFrom {
     pub source: String,
     /// The first line of `gcc --version`.
     pub compiler: String,
+    /// The first line of `ld --version`; empty of builds that were made before it was recorded.
+    #[serde(default)]
+    pub binutils: String,
+    /// The C library that was compiled against; empty as above.
+    #[serde(default)]
+    pub libc: String,
     /// The flag set's name.
     pub flag_set: String,
     /// Its options.

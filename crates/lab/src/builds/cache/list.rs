@@ -3,7 +3,7 @@
 use plimsoll_core::name::natural_cmp;
 use plimsoll_engine::directory_bytes;
 
-use super::BuildCache;
+use super::{BuildCache, Leftover};
 use crate::builds::error::BuildError;
 use crate::builds::inspect::server_file::short_version;
 use crate::builds::recipes::recipe::Recipe;
@@ -17,7 +17,7 @@ pub struct ListedBuild {
     pub name: String,
     /// The exact version, or a series followed by `.*`.
     pub version: String,
-    /// The recipe's source, or `own`.
+    /// The recipe's source, or `own`; `-` of what is not finished.
     pub source: String,
     /// Whether it can be used at once.
     pub state: BuildState,
@@ -38,6 +38,9 @@ pub enum BuildState {
     Available,
     /// In the cache, with a record that cannot be read.
     Damaged,
+    /// A workshop: a build from source failed or was interrupted in it, or the next commit of a
+    /// checkout goes on there.
+    Unfinished,
 }
 
 impl BuildCache {
@@ -54,6 +57,7 @@ impl BuildCache {
                 listed.push(available(recipe));
             }
         }
+        listed.extend(self.workshops()?.into_iter().map(unfinished));
         listed.sort_by(|a, b| {
             engine_of(a)
                 .cmp(engine_of(b))
@@ -120,6 +124,17 @@ fn available(recipe: &Recipe) -> ListedBuild {
         state: BuildState::Available,
         bytes: None,
         origin: recipe.package.describe(),
+    }
+}
+
+fn unfinished(shop: Leftover) -> ListedBuild {
+    ListedBuild {
+        name: shop.name,
+        version: "-".to_owned(),
+        source: "-".to_owned(),
+        state: BuildState::Unfinished,
+        bytes: Some(shop.bytes),
+        origin: shop.folder.display().to_string(),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::builds::install::open_rights;
 use crate::builds::lock::{COMPILE_DEADLINE, Lock};
 use crate::builds::make::flags::FlagSet;
 use crate::builds::make::recipe::{MakePlan, MakeRecipe};
-use crate::builds::make::{GivenSource, Make, Shops, Source, needs};
+use crate::builds::make::{GivenSource, Make, Shops, Source, needs, version};
 use crate::builds::progress::{FetchProgress, Stage, Watch};
 use crate::builds::recipes::recipe::Recipe;
 use crate::builds::recipes::resolve::{MADE, ResolvedBuild};
@@ -131,8 +131,12 @@ impl BuildCache {
         let name = format!("{}+{label}", request.engine);
         watch.name = name.clone();
         watch.begin(Stage::Checking)?;
+        if let GivenSource::Folder(folder) = given {
+            // Before anything is read or copied.
+            version::read(folder, &folder.display().to_string(), &how)?;
+        }
         needs::check(&how.needs)?;
-        let source = Source::of_given(given)?;
+        let source = Source::of_given(given, watch)?;
         let plan = MakePlan { how, flags };
         let key = source.workshop(&name, request.engine, &plan.flags.name);
         // Commits of two checkouts may be asked for under one label.
@@ -223,13 +227,21 @@ impl BuildCache {
             let mut known: Vec<&str> = self.sources.iter().map(|r| r.engine.as_str()).collect();
             known.dedup();
             return Err(BuildError::Usage(format!(
-                "there is no recipe to compile {engine}; there are some of: {}",
+                "there is no recipe to compile {engine}; there are some of: {}; compile it \
+                yourself and name its folder: `plimsoll build add --basedir DIR --label L`",
                 known.join(", ")
             )));
         };
         let sets = flag_sets().with_own(&self.dir)?;
         let flags = sets.find(flags.unwrap_or(&how.flags))?;
         Ok((how, flags))
+    }
+
+    /// Whether an engine's recipe of sources was ever compiled.
+    pub fn is_compiled_recipe(&self, engine: EngineName) -> bool {
+        let how = self.sources.iter().filter(|recipe| recipe.engine == engine);
+        let mut how = how.filter_map(|recipe| recipe.make.as_ref());
+        how.any(|how| how.minutes.is_some())
     }
 
     pub(super) fn shops(&self) -> Shops<'_> {

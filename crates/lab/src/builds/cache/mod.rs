@@ -6,9 +6,9 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use plimsoll_core::engines::Lives;
-use plimsoll_core::name::{BuildName, check_label, natural_cmp};
-use plimsoll_engine::InstalledBuild;
+use plimsoll_core::engines::{EngineName, Lives};
+use plimsoll_core::name::{BuildName, MADE_FROM_SOURCE, check_label, natural_cmp};
+use plimsoll_engine::{InstalledBuild, is_built_in};
 
 use crate::builds::error::BuildError;
 use crate::builds::fetch::clients::Clients;
@@ -27,15 +27,19 @@ use crate::builds::recipes::shipped::{recipes, source_recipes};
 use crate::builds::record::{self, Provenance, Record};
 
 mod check;
+mod clean;
 mod copy;
 mod list;
 mod make;
 #[cfg(test)]
 mod tests;
+mod to_make;
 
 pub use check::{BuildCheck, CheckState};
+pub use clean::{Cleaned, Leftover};
 pub use list::{BuildState, ListedBuild};
 pub use make::{MadeBuild, MakeRequest};
+pub use to_make::BuildToMake;
 
 /// In the cache's folder, but no build: locks, and what Maven keeps for itself.
 const LOCKS: &str = "locks";
@@ -100,6 +104,17 @@ impl BuildCache {
 
     /// What a name means, from recipes and the cache alone: nothing is fetched.
     pub fn resolve(&self, name: &BuildName) -> Result<ResolvedBuild, BuildError> {
+        let is_offered = self
+            .recipes
+            .iter()
+            .any(|recipe| recipe.engine == name.engine);
+        // An engine that nobody packages is compiled: its sources are the only ones.
+        let source = (name.source.is_none() && !is_built_in(name) && !is_offered)
+            .then(|| MADE_FROM_SOURCE.to_owned());
+        let name = &BuildName {
+            source: name.source.clone().or(source),
+            ..name.clone()
+        };
         match self.of_source(name)? {
             Some((name, recipes)) => resolve(&name, &recipes, &self.here()?),
             None => resolve(name, &self.recipes, &self.here()?),
@@ -150,8 +165,10 @@ impl BuildCache {
         }
         let resolved = self.resolve(name)?;
         if is_offline {
-            return Err(BuildError::NotHere {
-                name: resolved.name,
+            let name = resolved.name.clone();
+            return Err(match to_make::make_command(&resolved) {
+                Some(command) => BuildError::NotMade { name, command },
+                None => BuildError::NotHere { name },
             });
         }
         check_machine()?;
@@ -329,12 +346,13 @@ impl BuildCache {
             let is_source = recipe.make.is_some() && rest.is_some_and(|r| r.starts_with('-'));
             recipe.source == label || is_source
         });
-        taken.map_or(Ok(()), |recipe| {
-            Err(BuildError::Usage(format!(
-                "the label \"{label}\" is the name of a source of {}; choose another",
-                recipe.engine
-            )))
-        })
+        let taken = taken.map(|recipe| recipe.engine);
+        match taken.or_else(|| engine_with_part(label)) {
+            None => Ok(()),
+            Some(engine) => Err(BuildError::Usage(format!(
+                "the label \"{label}\" is the name of a source of {engine}; choose another"
+            ))),
+        }
     }
 
     /// Removes a build from the cache; of a user's own build only what we remember of it. Returns
@@ -413,6 +431,20 @@ fn check_machine() -> Result<(), BuildError> {
             --basedir"
         ))),
     }
+}
+
+/// The engine of which one version is part of this program, under this source.
+fn engine_with_part(source: &str) -> Option<EngineName> {
+    let mut with_builds = EngineName::ALL
+        .into_iter()
+        .filter(|engine| engine.facts().builds.is_some());
+    with_builds.find(|engine| {
+        is_built_in(&BuildName {
+            engine: *engine,
+            version: None,
+            source: Some(source.to_owned()),
+        })
+    })
 }
 
 /// A folder may hold several libraries, of which the file that was given is the build.

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::builds::error::BuildError;
 use crate::builds::fetch::fetcher::{Fetched, Fetcher};
 use crate::builds::fetch::maven::Maven;
-use crate::builds::fetch::{apt, npm};
+use crate::builds::fetch::{apt, cargo, npm};
 use crate::builds::progress::Watch;
 use crate::builds::recipes::recipe::Package;
 
@@ -54,6 +54,18 @@ impl Fetcher for Clients {
                     wanted,
                 };
                 apt::fetch_source(&request, folder, watch)
+            }
+            Package::Cargo {
+                package,
+                file,
+                sha256,
+            } => {
+                let request = cargo::Request {
+                    package,
+                    file,
+                    sha256,
+                };
+                cargo::fetch(&request, folder, watch)
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Packages from their registries, each through its ordinary client.
 
 pub(crate) mod apt;
+mod cargo;
 pub(crate) mod child;
 pub(crate) mod clients;
 mod debian_sources;

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plimsoll_core::engines::{ENGINES, EngineName, Layout, Lives};
+use plimsoll_core::engines::{ENGINES, EngineName, Layout, Lives, Speaks};
 use plimsoll_core::name::natural_cmp;
 use plimsoll_engine::{DataInit, InstalledBuild};
 
 use crate::builds::error::BuildError;
 use crate::builds::inspect::facts::StatedFacts;
-use crate::builds::inspect::library::{find_db_bench, find_library, library_path};
+use crate::builds::inspect::library::{
+    engine_of_file, find_db_bench, find_libraries, library_path,
+};
 use crate::builds::inspect::server_file::{ask, ask_version, real_program, sha256, short_version};
 use crate::builds::inspect::toolchain::toolchain;
 
@@ -29,7 +31,7 @@ pub(crate) fn recognise(basedir: &Path, label: &str) -> Result<InstalledBuild, B
         ))
     })?;
     if basedir.is_file() {
-        return rocksdb_file(&basedir, label);
+        return library_file(&basedir, label);
     }
     if basedir.join("bin/postgres").is_file() {
         return postgres(&basedir, label);
@@ -38,38 +40,57 @@ pub(crate) fn recognise(basedir: &Path, label: &str) -> Result<InstalledBuild, B
         .iter()
         .flat_map(|folder| MYSQL_SERVERS.map(|name| basedir.join(folder).join(name)))
         .find(|path| path.is_file());
-    match (server, find_library(&basedir)) {
-        (Some(server), _) => mysql(&basedir, server, label),
-        (None, Some(library)) => rocksdb(&basedir, library, label),
-        (None, None) => Err(BuildError::Usage(format!(
+    if let Some(server) = server {
+        return mysql(&basedir, server, label);
+    }
+    match find_libraries(&basedir).as_slice() {
+        [(engine, file)] => library(*engine, &basedir, file.clone(), label),
+        [] => Err(BuildError::Usage(format!(
             "{} holds no server (looked for bin/postgres, for mysqld and mariadbd in bin, sbin and \
-            libexec, and for librocksdb*.so* here and in lib); give the folder that holds bin/, or \
-            RocksDB's shared library",
+            libexec, and for librocksdb*.so* and libsqlite3*.so* here and in lib); give the folder \
+            that holds bin/, or the shared library of RocksDB or SQLite",
             basedir.display()
         ))),
+        several => {
+            let files = several.iter().map(|(_, file)| file.display().to_string());
+            Err(BuildError::Usage(format!(
+                "{} holds libraries of several engines; give the file of one: {}",
+                basedir.display(),
+                files.collect::<Vec<_>>().join(", ")
+            )))
+        }
     }
 }
 
-/// RocksDB by its library's file. Its folder is the basedir.
-fn rocksdb_file(file: &Path, label: &str) -> Result<InstalledBuild, BuildError> {
+/// An embedded engine by its library's file, whose folder is the basedir. What has another name is
+/// taken for RocksDB's, whose packages have many.
+fn library_file(file: &Path, label: &str) -> Result<InstalledBuild, BuildError> {
     let is_library = file
         .file_name()
         .is_some_and(|name| name.to_string_lossy().contains(".so"));
+    let engine = engine_of_file(file).unwrap_or(EngineName::Rocksdb);
     match file.parent() {
-        Some(folder) if is_library => rocksdb(folder, file.to_owned(), label),
+        Some(folder) if is_library => library(engine, folder, file.to_owned(), label),
         _ => Err(BuildError::Usage(format!(
-            "{} is a file but not a shared library; give a folder that holds bin/, or RocksDB's \
-            librocksdb.so (make shared_lib), with db_bench next to it if you need that",
+            "{} is a file but not a shared library; give a folder that holds bin/, SQLite's \
+            libsqlite3.so, or RocksDB's librocksdb.so (make shared_lib), with db_bench next to it \
+            if you need that",
             file.display()
         ))),
     }
 }
 
-fn rocksdb(basedir: &Path, library: PathBuf, label: &str) -> Result<InstalledBuild, BuildError> {
-    let engine = engine_of(Layout::Library, "")?;
+fn library(
+    engine: EngineName,
+    basedir: &Path,
+    library: PathBuf,
+    label: &str,
+) -> Result<InstalledBuild, BuildError> {
     describe(engine, basedir, library, label, |_, build| {
         build.init = DataInit::Library;
-        build.db_bench = find_db_bench(basedir);
+        if engine.facts().speaks == Speaks::KeysAndValues {
+            build.db_bench = find_db_bench(basedir);
+        }
         Ok(())
     })
 }

@@ -26,7 +26,7 @@ impl StatedFacts {
         env: &BTreeMap<String, String>,
     ) -> Result<Self, BuildError> {
         if engine.facts().lives == Lives::Library {
-            return library::ask(server, env);
+            return library::ask(engine, server, env);
         }
         Ok(Self {
             version: ask_version(engine, server, env)?,

@@ -29,23 +29,35 @@ pub(crate) fn real_program(server: &Path) -> PathBuf {
 
 /// sha256 of a file, in hexadecimal digits.
 pub(crate) fn sha256(path: &Path) -> Result<String, BuildError> {
-    let mut file = File::open(path).map_err(BuildError::io("open", path))?;
     let mut hash = Sha256::new();
+    feed(path, &mut hash, &|| Ok(()))?;
+    Ok(hexadecimal(hash))
+}
+
+/// Adds a file's bytes to a hash. `go_on` is asked before each MiB: a large file takes a while.
+pub(crate) fn feed(
+    path: &Path,
+    hash: &mut Sha256,
+    go_on: &dyn Fn() -> Result<(), BuildError>,
+) -> Result<(), BuildError> {
+    let mut file = File::open(path).map_err(BuildError::io("open", path))?;
     let mut buffer = vec![0; 1 << 20];
     loop {
-        match file
+        go_on()?;
+        let read = file
             .read(&mut buffer)
-            .map_err(BuildError::io("read", path))?
-        {
-            0 => break,
-            read => hash.update(&buffer[..read]),
+            .map_err(BuildError::io("read", path))?;
+        if read == 0 {
+            return Ok(());
         }
+        hash.update(&buffer[..read]);
     }
-    Ok(hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+}
+
+/// The digits of a finished hash.
+pub(crate) fn hexadecimal(hash: Sha256) -> String {
+    let bytes = hash.finalize();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Asks a server program for its version.

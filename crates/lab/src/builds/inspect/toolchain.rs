@@ -11,7 +11,7 @@ use plimsoll_core::toolchain::{COMPILER, FLAGS, OPTIMISATION, PACKAGER, UNKNOWN}
 use crate::builds::inspect::elf::{Marks, marks};
 
 /// Beginnings of compiler options that move numbers.
-const SPEED_OPTIONS: [&str; 11] = [
+const SPEED_OPTIONS: [&str; 13] = [
     "-O",
     "-march=",
     "-mtune=",
@@ -20,6 +20,8 @@ const SPEED_OPTIONS: [&str; 11] = [
     "-fprofile-use",
     "-fomit-frame-pointer",
     "-fno-omit-frame-pointer",
+    "-momit-leaf-frame-pointer",
+    "-mno-omit-leaf-frame-pointer",
     "-ffast-math",
     "-fsanitize",
     "-fcf-protection",
@@ -158,20 +160,28 @@ fn parse_info_bin(text: &str) -> Option<String> {
     )
 }
 
-/// The options that change speed, sorted, each once. Of several levels the last counts, as for
-/// compilers.
+/// The options that change speed, sorted, each once. Of several that exclude each other (levels,
+/// processors, an option and its opposite) the last counts, as for compilers.
 pub(crate) fn speed_options(flags: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for option in flags
         .split_whitespace()
         .filter(|option| SPEED_OPTIONS.iter().any(|known| option.starts_with(known)))
     {
-        let is_level = |option: &str| option.starts_with("-O");
-        kept.retain(|known| *known != option && !(is_level(known) && is_level(option)));
+        kept.retain(|known| choice(known) != choice(option));
         kept.push(option);
     }
     kept.sort_unstable();
     kept.join(" ")
+}
+
+/// What an option decides: the same for those of which the last counts.
+fn choice(option: &str) -> String {
+    let of_values = ["-O", "-march=", "-mtune=", "-mcpu=", "-flto"];
+    match of_values.iter().find(|start| option.starts_with(*start)) {
+        Some(start) => (*start).to_owned(),
+        None => option.replacen("no-omit", "omit", 1),
+    }
 }
 
 #[cfg(test)]
@@ -239,6 +249,21 @@ mod tests {
             "-O2 -flto=auto -march=native"
         );
         assert_eq!(speed_options("-Wall -g"), "");
+        // As MySQL states them of a flag set behind its own options.
+        for (flags, wanted) in [
+            (
+                "-fno-omit-frame-pointer -fomit-frame-pointer -O2",
+                "-O2 -fomit-frame-pointer",
+            ),
+            (
+                "-fno-omit-frame-pointer -fomit-frame-pointer -O2 -fno-omit-frame-pointer \
+                -mno-omit-leaf-frame-pointer",
+                "-O2 -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer",
+            ),
+            ("-march=x86-64 -O3 -march=native", "-O3 -march=native"),
+        ] {
+            assert_eq!(speed_options(flags), wanted);
+        }
     }
 
     #[test]

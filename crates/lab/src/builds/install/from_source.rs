@@ -28,6 +28,9 @@ const VERSION: &str = "version";
 /// Of the toolchain: the hash of what was compiled, and which features are on and off.
 const SOURCE: &str = "source_hash";
 const FEATURES: &str = "features";
+/// And what the compiler works with.
+const BINUTILS: &str = "binutils";
+const LIBC: &str = "libc";
 /// Who puts builds together here: the same for all of them, so that only the rest makes a †.
 pub(crate) const MAKER: &str = "Plimsoll";
 
@@ -58,6 +61,8 @@ impl FromSource<'_> {
             (PACKAGER, MAKER.to_owned()),
             (SOURCE, made.from.source.clone()),
             (FEATURES, made.from.features.clone()),
+            (BINUTILS, made.from.binutils.clone()),
+            (LIBC, made.from.libc.clone()),
         ];
         let told = told.map(|(key, value)| (key.to_owned(), value));
         build.toolchain.extend(told);
@@ -115,7 +120,13 @@ pub(crate) fn fetched_source(
         true => package,
         false => format!("{package}, package version {version}"),
     };
-    Source::of_package(origin, tarballs)
+    Source::of_package(origin, tarballs, watch)
+}
+
+/// Whether a folder of sources holds one that was fetched whole.
+pub(crate) fn is_whole_source(folder: &Path) -> bool {
+    let is_new = folder.extension().is_some_and(|ending| ending == "new");
+    !is_new && folder.join(VERSION).is_file()
 }
 
 /// Fetches a source into a folder, with its version, which is returned.

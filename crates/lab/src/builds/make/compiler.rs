@@ -17,6 +17,10 @@ pub(crate) const PACKAGE: &str = "build-essential";
 pub(crate) struct Compiler {
     /// The first line of `gcc --version`.
     pub version: String,
+    /// The first line of `ld --version`: assembler and linker come from one package.
+    pub binutils: String,
+    /// The C library and its version: `glibc 2.36`. Its headers are compiled into what uses them.
+    pub libc: String,
     /// The processor that `-march=native` compiles for, if the flags say so.
     pub native: Option<String>,
 }
@@ -24,17 +28,23 @@ pub(crate) struct Compiler {
 impl Compiler {
     /// Asks the compiler for its version.
     pub fn find(options: &str) -> Result<Self, BuildError> {
-        let text = run(Path::new(CC), &["--version"], &BTreeMap::new()).map_err(|problem| {
-            BuildError::Client(format!(
-                "{CC} does not run here: {problem}; install it with `apt-get install {PACKAGE}`"
-            ))
-        })?;
-        let native = options.contains("=native").then(processor);
         Ok(Self {
-            version: text.lines().next().unwrap_or_default().trim().to_owned(),
-            native,
+            version: first_line(CC, &["--version"])?,
+            binutils: first_line("ld", &["--version"])?,
+            libc: first_line("getconf", &["GNU_LIBC_VERSION"])?,
+            native: options.contains("=native").then(processor),
         })
     }
+}
+
+/// The first line that a program of the toolchain prints.
+fn first_line(program: &str, arguments: &[&str]) -> Result<String, BuildError> {
+    let text = run(Path::new(program), arguments, &BTreeMap::new()).map_err(|problem| {
+        BuildError::Client(format!(
+            "{program} does not run here: {problem}; install it with `apt-get install {PACKAGE}`"
+        ))
+    })?;
+    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
 /// Model and features of the processor, one text.

@@ -20,9 +20,9 @@ pub(crate) mod recipe;
 mod run;
 mod source;
 pub(crate) mod verify;
-mod version;
+pub(crate) mod version;
 mod workshop;
 
 pub use source::GivenSource;
 pub(crate) use source::Source;
-pub(crate) use workshop::{Make, Shops};
+pub(crate) use workshop::{CCACHE, Make, Shops, WORK};

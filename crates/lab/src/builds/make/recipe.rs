@@ -22,6 +22,12 @@ pub(crate) struct MakeRecipe {
     pub features: String,
     /// About how many object files there are in the end: what progress is measured by.
     pub objects: u64,
+    /// How many minutes compiling took on two CPUs when the recipe was written; none if nobody has
+    /// compiled it.
+    pub minutes: Option<u64>,
+    /// Files or folders that the engine's sources have and others do not.
+    #[serde(default)]
+    pub holds: Vec<PathBuf>,
     /// Where a source says which version it is: the numbers are joined by dots.
     pub version: Vec<VersionMark>,
     pub needs: Vec<Need>,
@@ -50,8 +56,8 @@ pub(crate) struct Need {
     pub package: String,
 }
 
-/// One command. `{flags}`, `{cc}`, `{cxx}`, `{jobs}`, `{prefix}`, `{stage}`, `{source}` and
-/// `{objects}` are filled in.
+/// One command. `{flags}`, `{cc}`, `{cxx}`, `{jobs}`, `{prefix}`, `{stage}`, `{source}`,
+/// `{objects}` and `{cache}` are filled in.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Step {
@@ -93,7 +99,7 @@ impl MakeRecipe {
             return Err("[make] lacks version, steps or objects".to_owned());
         }
         let files = self.version.iter().flat_map(|mark| &mark.files);
-        if let Some(outside) = files.into_iter().find(|file| !is_inside(file)) {
+        if let Some(outside) = files.chain(&self.holds).find(|file| !is_inside(file)) {
             return Err(format!("{} leaves the source", outside.display()));
         }
         let is_one = |need: &Need| need.program.is_some() != need.header.is_some();

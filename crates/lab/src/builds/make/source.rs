@@ -14,16 +14,17 @@ use sha2::{Digest, Sha256};
 use crate::builds::error::BuildError;
 use crate::builds::fetch::child::Client;
 use crate::builds::folder::{make, remove};
-use crate::builds::inspect::server_file::sha256;
+use crate::builds::inspect::server_file::{feed, hexadecimal};
 use crate::builds::make::git::{commit_of, git, is_so, tree_of};
 use crate::builds::make::run::count_objects;
 use crate::builds::progress::Watch;
 
-/// What the user gives as a source: `DIR`, `FILE.tar.gz`, `DIR@REVISION`.
+/// What the user gives as a source: `DIR`, `FILE.tar.gz`, `FILE.c`, `DIR@REVISION`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GivenSource {
     /// The files as they are, but for `.git`.
     Folder(PathBuf),
+    /// Or a source that is one file of C.
     Tarball(PathBuf),
     /// A commit of a git checkout, whose own files do not matter.
     Commit {
@@ -78,7 +79,8 @@ impl GivenSource {
             Self::Folder(path) => name(path),
             Self::Tarball(path) => {
                 let name = name(path);
-                name.split(".tar").next().unwrap_or_default().to_owned()
+                let name = name.split(".tar").next().unwrap_or_default();
+                name.strip_suffix(".c").unwrap_or(name).to_owned()
             }
             Self::Commit { revision, .. } => revision.clone(),
         };
@@ -99,7 +101,7 @@ pub(crate) struct Source {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
-    /// Archives, unpacked over one another without their top folder.
+    /// Archives, unpacked over one another without their top folder. A file of C is copied.
     Tarballs(Vec<PathBuf>),
     Folder(PathBuf),
     Commit {
@@ -110,13 +112,22 @@ enum Place {
 
 impl Source {
     /// The tarballs of a package.
-    pub fn of_package(origin: String, tarballs: Vec<PathBuf>) -> Result<Self, BuildError> {
+    pub fn of_package(
+        origin: String,
+        tarballs: Vec<PathBuf>,
+        watch: &Watch<'_>,
+    ) -> Result<Self, BuildError> {
+        let sum = |tarball: &PathBuf| {
+            let mut hash = Sha256::new();
+            feed(tarball, &mut hash, &|| watch.check_cancelled())?;
+            Ok(hexadecimal(hash))
+        };
         let hash = match tarballs.as_slice() {
-            [only] => sha256(only)?,
+            [only] => sum(only)?,
             several => {
                 let mut hash = Sha256::new();
                 for tarball in several {
-                    hash.update(sha256(tarball)?);
+                    hash.update(sum(tarball)?);
                 }
                 hexadecimal(hash)
             }
@@ -128,19 +139,22 @@ impl Source {
         })
     }
 
-    /// What the user gave. Reads all files of a folder.
-    pub fn of_given(given: &GivenSource) -> Result<Self, BuildError> {
+    /// What the user gave. Reads a tarball, or all files of a folder.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the user asks to stop.
+    pub fn of_given(given: &GivenSource, watch: &Watch<'_>) -> Result<Self, BuildError> {
         let real = |path: &PathBuf| path.canonicalize().map_err(BuildError::io("read", path));
         match given {
             GivenSource::Tarball(path) => {
                 let path = real(path)?;
-                Self::of_package(path.display().to_string(), vec![path])
+                Self::of_package(path.display().to_string(), vec![path], watch)
             }
             GivenSource::Folder(path) => {
                 let path = real(path)?;
                 Ok(Self {
                     origin: path.display().to_string(),
-                    hash: hash_of(&path)?,
+                    hash: hash_of(&path, watch)?,
                     place: Place::Folder(path),
                 })
             }
@@ -187,7 +201,7 @@ impl Source {
 
     /// Checks what was put into `folder`: `make` would take what is compiled already, whatever its
     /// flags, and files that changed since they were read are another source.
-    pub fn check_put(&self, folder: &Path) -> Result<(), BuildError> {
+    pub fn check_put(&self, folder: &Path, watch: &Watch<'_>) -> Result<(), BuildError> {
         if self.is_incremental() {
             return Ok(());
         }
@@ -200,7 +214,7 @@ impl Source {
             )));
         }
         if let Place::Folder(from) = &self.place
-            && hash_of(folder)? != self.hash
+            && hash_of(folder, watch)? != self.hash
         {
             return Err(BuildError::Unfit(format!(
                 "{} changed while it was copied; try again when nobody writes there",
@@ -220,20 +234,9 @@ impl Source {
     pub fn put(&self, folder: &Path, watch: &mut Watch<'_>) -> Result<(), BuildError> {
         make(folder)?;
         match &self.place {
-            Place::Tarballs(tarballs) => tarballs.iter().try_for_each(|tarball| {
-                let mut command = child_command("tar");
-                command
-                    .args([
-                        "--extract",
-                        "--strip-components=1",
-                        "--no-same-owner",
-                        "--file",
-                    ])
-                    .arg(tarball)
-                    .arg("--directory")
-                    .arg(folder);
-                put_by(command, "tar, bzip2 and xz-utils", folder, watch)
-            }),
+            Place::Tarballs(tarballs) => tarballs
+                .iter()
+                .try_for_each(|tarball| put_file(tarball, folder, watch)),
             Place::Folder(from) => {
                 let mut command = child_command("cp");
                 command.args(["--archive", "--no-preserve=ownership", "--"]);
@@ -249,6 +252,28 @@ impl Source {
             Place::Commit { repository, commit } => put_commit(repository, commit, folder, watch),
         }
     }
+}
+
+/// What an archive holds, without its top folder; or the file itself, if it is one of C.
+fn put_file(file: &Path, folder: &Path, watch: &mut Watch<'_>) -> Result<(), BuildError> {
+    if file.extension().is_some_and(|ending| ending == "c") {
+        let to = folder.join(file.file_name().unwrap_or_default());
+        return fs::copy(file, &to)
+            .map(drop)
+            .map_err(BuildError::io("copy", file));
+    }
+    let mut command = child_command("tar");
+    command
+        .args([
+            "--extract",
+            "--strip-components=1",
+            "--no-same-owner",
+            "--file",
+        ])
+        .arg(file)
+        .arg("--directory")
+        .arg(folder);
+    put_by(command, "tar, bzip2 and xz-utils", folder, watch)
 }
 
 /// A commit's files. What git keeps is beside them: the commands of a build may write in `folder`,
@@ -327,14 +352,21 @@ fn put_by(
 }
 
 /// The hash of a folder's files.
-fn hash_of(folder: &Path) -> Result<String, BuildError> {
+fn hash_of(folder: &Path, watch: &Watch<'_>) -> Result<String, BuildError> {
     let mut hash = Sha256::new();
-    hash_folder(folder, Path::new(""), &mut hash)?;
+    hash_folder(folder, Path::new(""), &mut hash, watch)?;
     Ok(format!("sha256:{}", hexadecimal(hash)))
 }
 
-/// Paths, whether they are programs, and contents, in the order of the paths; without `.git`.
-fn hash_folder(root: &Path, below: &Path, hash: &mut Sha256) -> Result<(), BuildError> {
+/// Paths, whether they are programs, and contents, in the order of the paths; without `.git`. Asks
+/// before each of them whether to go on, and while it reads a large one: a checkout has tens of
+/// thousands.
+fn hash_folder(
+    root: &Path,
+    below: &Path,
+    hash: &mut Sha256,
+    watch: &Watch<'_>,
+) -> Result<(), BuildError> {
     let dir = root.join(below);
     let entries = fs::read_dir(&dir).map_err(BuildError::io("read", &dir))?;
     let mut names = entries
@@ -343,39 +375,126 @@ fn hash_folder(root: &Path, below: &Path, hash: &mut Sha256) -> Result<(), Build
         .map_err(BuildError::io("read", &dir))?;
     names.sort();
     for name in names.iter().filter(|name| *name != ".git") {
+        watch.check_cancelled()?;
         let (path, below) = (dir.join(name), below.join(name));
         let metadata = path
             .symlink_metadata()
             .map_err(BuildError::io("read", &path))?;
-        let mut entry = |kind: &str, content: &[u8]| {
-            for part in [kind.as_bytes(), below.as_os_str().as_bytes(), content] {
+        let begin = |hash: &mut Sha256, kind: &str, length: u64| {
+            for part in [kind.as_bytes(), below.as_os_str().as_bytes()] {
                 hash.update((part.len() as u64).to_le_bytes());
                 hash.update(part);
             }
+            hash.update(length.to_le_bytes());
         };
         if metadata.is_symlink() {
             let target = fs::read_link(&path).map_err(BuildError::io("read", &path))?;
-            entry("link", target.as_os_str().as_bytes());
+            let target = target.as_os_str().as_bytes();
+            begin(hash, "link", target.len() as u64);
+            hash.update(target);
         } else if metadata.is_dir() {
-            hash_folder(root, &below, hash)?;
+            hash_folder(root, &below, hash, watch)?;
         } else if metadata.is_file() {
             let is_program = metadata.permissions().mode() & 0o100 != 0;
-            let content = fs::read(&path).map_err(BuildError::io("read", &path))?;
-            entry(if is_program { "program" } else { "file" }, &content);
+            let kind = if is_program { "program" } else { "file" };
+            begin(hash, kind, metadata.len());
+            feed(&path, hash, &|| watch.check_cancelled())?;
         }
     }
     Ok(())
 }
 
-/// The digits of a finished hash.
-pub(crate) fn hexadecimal(hash: Sha256) -> String {
-    let bytes = hash.finalize();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::time::Instant;
+
     use super::*;
+    use crate::builds::progress::Stage;
+
+    fn watched<T>(is_cancelled: &dyn Fn() -> bool, run: impl FnOnce(&Watch<'_>) -> T) -> T {
+        run(&Watch {
+            progress: &mut |_| {},
+            is_cancelled,
+            name: "postgres+mine".into(),
+            stage: Stage::Checking,
+            started: Instant::now(),
+        })
+    }
+
+    #[test]
+    fn a_folder_is_no_longer_read_once_the_user_asks_to_stop() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        for folder in [&from, &to] {
+            fs::create_dir_all(folder.join("src")).unwrap();
+            for file in 0..9 {
+                fs::write(folder.join("src").join(format!("{file}.c")), "int x;").unwrap();
+            }
+        }
+        let given = GivenSource::Folder(from);
+        let asked = Cell::new(0);
+        let at_the_third = || {
+            asked.set(asked.get() + 1);
+            asked.get() >= 3
+        };
+        let stopped = watched(&at_the_third, |watch| Source::of_given(&given, watch));
+        assert!(
+            matches!(stopped, Err(BuildError::Cancelled { .. })),
+            "{stopped:?}"
+        );
+        assert_eq!(asked.get(), 3);
+
+        let source = watched(&|| false, |watch| Source::of_given(&given, watch)).unwrap();
+        watched(&|| false, |watch| source.check_put(&to, watch)).unwrap();
+        asked.set(0);
+        let stopped = watched(&at_the_third, |watch| source.check_put(&to, watch));
+        assert!(
+            matches!(stopped, Err(BuildError::Cancelled { .. })),
+            "{stopped:?}"
+        );
+        assert_eq!(asked.get(), 3);
+    }
+
+    #[test]
+    fn a_large_file_is_no_longer_read_once_the_user_asks_to_stop() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, tarball) = (dir.path().join("pg"), dir.path().join("pg.tar"));
+        fs::create_dir(&folder).unwrap();
+        for file in [&folder.join("one.c"), &tarball] {
+            fs::write(file, vec![b'x'; 5 << 20]).unwrap();
+        }
+        let asked = Cell::new(0);
+        let at_the_third = || {
+            asked.set(asked.get() + 1);
+            asked.get() >= 3
+        };
+        for given in [GivenSource::Folder(folder), GivenSource::Tarball(tarball)] {
+            asked.set(0);
+            let stopped = watched(&at_the_third, |watch| Source::of_given(&given, watch));
+            assert!(
+                matches!(stopped, Err(BuildError::Cancelled { .. })),
+                "{stopped:?}"
+            );
+            assert_eq!(asked.get(), 3, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_folders_hash_is_what_it_was() {
+        // Another sum would make all builds again.
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a.c"), "int x;").unwrap();
+        std::os::unix::fs::symlink("a.c", dir.path().join("b.c")).unwrap();
+        let given = GivenSource::Folder(dir.path().to_owned());
+        let source = watched(&|| false, |watch| Source::of_given(&given, watch)).unwrap();
+        let mut wanted = Sha256::new();
+        for part in ["file", "a.c", "int x;", "link", "b.c", "a.c"] {
+            wanted.update((part.len() as u64).to_le_bytes());
+            wanted.update(part);
+        }
+        assert_eq!(source.hash, format!("sha256:{}", hexadecimal(wanted)));
+    }
 
     #[test]
     fn sources_are_recognised_and_named() {
@@ -406,7 +525,11 @@ mod tests {
         let (a, git) = (dir.path().join("a.c"), dir.path().join(".git"));
         fs::write(&a, "int x;").unwrap();
         let given = GivenSource::Folder(dir.path().to_owned());
-        let hash = || Source::of_given(&given).unwrap().hash;
+        let hash = || {
+            watched(&|| false, |watch| {
+                Source::of_given(&given, watch).unwrap().hash
+            })
+        };
         let before = hash();
         fs::create_dir(&git).unwrap();
         fs::write(git.join("HEAD"), "ref").unwrap();

@@ -8,12 +8,13 @@ use sha2::{Digest, Sha256};
 
 use crate::builds::error::BuildError;
 use crate::builds::folder::{self, remove, text_of};
+use crate::builds::inspect::server_file::hexadecimal;
 use crate::builds::make::account::Account;
 use crate::builds::make::compiler::{CC, CXX, Compiler};
 use crate::builds::make::needs::{self, is_program};
 use crate::builds::make::recipe::{MakePlan, Step, filled, staged};
 use crate::builds::make::run::{Run, count_objects, log_of};
-use crate::builds::make::source::{Source, hexadecimal};
+use crate::builds::make::source::Source;
 use crate::builds::make::verify::RECORD;
 use crate::builds::make::version;
 use crate::builds::progress::{Stage, Watch};
@@ -21,7 +22,7 @@ use crate::builds::record::MadeFrom;
 
 /// In the cache's folder: the workshops, and what ccache keeps for itself.
 pub(crate) const WORK: &str = "work";
-const CCACHE: &str = "ccache";
+pub(crate) const CCACHE: &str = "ccache";
 /// In a workshop: what it is for, and which steps are done.
 const FOR: &str = "for";
 const DONE: &str = "done";
@@ -77,7 +78,8 @@ impl Make<'_> {
         watch.begin(Stage::Unpacking)?;
         let (source, stage) = (shop.join("source"), shop.join("stage"));
         self.put(&shop, &source, watch)?;
-        let version = version::read(&source, &self.plan.how.version)?;
+        let version = version::read(&source, &self.source.origin, &self.plan.how);
+        let version = version.inspect_err(|_| self.drop_wrong_source(&shop))?;
         self.settle(&shop, &version, watch)?;
         let (objects, home) = (shop.join("objects"), shop.join("home"));
         for folder in [&stage, &objects, &home] {
@@ -110,6 +112,15 @@ impl Make<'_> {
         })
     }
 
+    /// Nothing goes on with what is not a source of the engine. Another commit of the checkout may
+    /// be one.
+    fn drop_wrong_source(&self, shop: &Path) {
+        if !self.source.is_incremental() {
+            // What cannot be removed now is listed by `build list`.
+            let _ = remove(shop);
+        }
+    }
+
     /// Puts the source into the workshop, and what was left of an interrupted try out of it.
     fn put(&self, shop: &Path, source: &Path, watch: &mut Watch<'_>) -> Result<(), BuildError> {
         let is_whole = is_done(shop, SOURCE)?;
@@ -120,7 +131,7 @@ impl Make<'_> {
             self.source.take_out(source)?;
         }
         self.source.put(source, watch)?;
-        self.source.check_put(source)?;
+        self.source.check_put(source, watch)?;
         set_done(shop, SOURCE)
     }
 
@@ -189,6 +200,7 @@ impl Make<'_> {
             ("stage", text(shop.join("stage"))),
             ("source", text(shop.join("source"))),
             ("objects", text(shop.join("objects"))),
+            ("cache", text(self.shops.cache.to_owned())),
         ];
         let fill = |text: &str| filled(text, &values);
         let mut env: Vec<(String, String)> = how
@@ -257,12 +269,14 @@ fn made_from(plan: &MakePlan, hash: &str, family: &str) -> Result<MadeFrom, Buil
     let compiler = Compiler::find(&plan.flags.options)?;
     let how = &plan.how;
     let tools = format!(
-        "{:?}\n{:?}\n{}\n{}\n{}\n{}",
+        "{:?}\n{:?}\n{}\n{}\n{}\n{}\n{}\n{}",
         how.steps,
         how.env,
         how.prefix.display(),
         plan.flags.options,
         compiler.version,
+        compiler.binutils,
+        compiler.libc,
         compiler.native.as_deref().unwrap_or_default(),
     );
     let sum = |text: &str| hexadecimal(Sha256::new_with_prefix(text));
@@ -271,6 +285,8 @@ fn made_from(plan: &MakePlan, hash: &str, family: &str) -> Result<MadeFrom, Buil
         tools: sum(&format!("{tools}\n{family}")),
         source: hash.to_owned(),
         compiler: compiler.version,
+        binutils: compiler.binutils,
+        libc: compiler.libc,
         flag_set: plan.flags.name.clone(),
         flags: plan.flags.options.clone(),
         features: how.features.clone(),

@@ -49,11 +49,20 @@ pub enum Package {
     AptSource {
         /// `bookworm`, `sid`, ...
         suite: String,
-        /// The source package.
+        /// The source package; `NAME=VERSION` if the suite's index has several.
         name: String,
         /// Whether the suite's security updates count.
         #[serde(default)]
         has_security: bool,
+    },
+    /// One file of a package of cargo's registry: a whole source, compiled here.
+    Cargo {
+        /// `name@version`.
+        package: String,
+        /// Inside the package.
+        file: PathBuf,
+        /// Of the file.
+        sha256: String,
     },
 }
 
@@ -80,6 +89,7 @@ impl Package {
                 "apt source {name} of Debian {suite}{}",
                 security(*has_security)
             ),
+            Self::Cargo { package, .. } => format!("cargo {package}"),
         }
     }
 
@@ -91,6 +101,11 @@ impl Package {
             }
             _ => None,
         }
+    }
+
+    /// Whether it is compiled here.
+    fn is_source(&self) -> bool {
+        matches!(self, Self::AptSource { .. } | Self::Cargo { .. })
     }
 
     /// This package with `{release}` filled in.
@@ -114,7 +129,7 @@ impl Package {
                 also: also.iter().map(fill).collect(),
                 has_security: *has_security,
             },
-            Self::AptSource { .. } => self.clone(),
+            Self::AptSource { .. } | Self::Cargo { .. } => self.clone(),
         }
     }
 }
@@ -373,21 +388,32 @@ fn check(engine: EngineName, layout: &Layout, package: &Package) -> Result<(), S
         Package::Mvn { artifact } if !(3..=5).contains(&artifact.split(':').count()) => Err(
             format!("{artifact} is not group:artifact:version[:type[:classifier]]"),
         ),
-        Package::Npm { package } if !package.contains('@') => {
+        Package::Npm { package } | Package::Cargo { package, .. } if !package.contains('@') => {
             Err(format!("{package} is not name@version"))
         }
+        Package::Cargo { file, .. } if !is_inside(file) => {
+            Err(format!("{} leaves its package", file.display()))
+        }
+        Package::Cargo { sha256, .. } if !is_sha256(sha256) => Err(format!(
+            "\"{sha256}\" is not a sha256, 64 small hexadecimal digits"
+        )),
         _ => Ok(()),
     }
 }
 
 /// Sources are compiled, and nothing else is.
 fn check_make(make: Option<&MakeRecipe>, package: &Package) -> Result<(), String> {
-    match (make, package) {
-        (Some(make), Package::AptSource { .. }) => make.check(),
-        (None, Package::AptSource { .. }) => Err("a source needs [make]".to_owned()),
-        (Some(_), _) => Err("[make] is for sources".to_owned()),
-        (None, _) => Ok(()),
+    match (make, package.is_source()) {
+        (Some(make), true) => make.check(),
+        (None, true) => Err("a source needs [make]".to_owned()),
+        (Some(_), false) => Err("[make] is for sources".to_owned()),
+        (None, false) => Ok(()),
     }
+}
+
+fn is_sha256(text: &str) -> bool {
+    let is_digit = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    text.len() == 64 && text.chars().all(is_digit)
 }
 
 /// Whether a relative path stays below the folder it is joined to.
@@ -429,6 +455,31 @@ init = { copy = { dir = "data" } }
     }
 
     #[test]
+    fn a_file_of_a_package_is_a_source() {
+        let good = "engine = \"sqlite\"\nsource = \"source\"\nrank = 9\npackager = \"x\"\n\
+            [[builds]]\nversion = \"3.1.0\"\npackage = { client = \"cargo\", package = \
+            \"a@1.0.0\", file = \"b/c.c\", sha256 = \"SUM\" }\n[layouts.default]\nserver = \
+            \"lib/l.so\"\ninit = \"library\"\n[make]\nflags = \"o2\"\nprefix = \"/x\"\n\
+            features = \"\"\nobjects = 1\nversion = [{ files = [\"c.c\"], after = \"V\" }]\n\
+            needs = []\n[[make.steps]]\nname = \"x\"\nrun = [\"true\"]\n"
+            .replace("SUM", &"0a".repeat(32));
+        let recipes = parse("x.toml", &good).unwrap();
+        assert_eq!(recipes[0].name(), "sqlite@3.1.0+source");
+        assert_eq!(recipes[0].package.describe(), "cargo a@1.0.0");
+        for (old, new, wanted) in [
+            ("a@1.0.0", "a", "a is not name@version"),
+            ("b/c.c", "../c.c", "../c.c leaves its package"),
+            ("0a0a", "0A0a", "is not a sha256"),
+            ("0a0a", "0a", "is not a sha256"),
+            ("[make]", "[make.other]", "unknown field"),
+        ] {
+            let text = good.replacen(old, new, 1);
+            let error = parse("x.toml", &text).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_named() {
         let cases = [
             ("source = \"attic\"", "", "missing field `source`"),
@@ -465,7 +516,7 @@ init = { copy = { dir = "data" } }
                 "[]",
                 "it offers no build",
             ),
-            ("engine = \"mysql\"", "engine = \"sqlite\"", "has no recipe"),
+            ("engine = \"mysql\"", "engine = \"null\"", "has no recipe"),
             (
                 "engine = \"mysql\"",
                 "engine = \"rocksdb\"",

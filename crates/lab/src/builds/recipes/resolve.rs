@@ -1,7 +1,8 @@
 //! From a build's name to what it means: the recipe that offers it, at which version.
 
 use plimsoll_core::engines::EngineName;
-use plimsoll_core::name::{BuildName, natural_cmp};
+use plimsoll_core::name::{BuildName, MADE_FROM_SOURCE, natural_cmp};
+use plimsoll_engine::is_built_in;
 
 use crate::builds::error::BuildError;
 use crate::builds::recipes::recipe::Recipe;
@@ -58,10 +59,9 @@ pub(crate) fn resolve(
     recipes: &[Recipe],
     here: &[CachedBuild],
 ) -> Result<ResolvedBuild, BuildError> {
-    if name.engine.is_built_in() {
+    if is_built_in(name) {
         return Err(BuildError::Usage(format!(
-            "{} is part of this program; there is nothing to fetch",
-            name.engine
+            "{name} is part of this program; there is nothing to fetch"
         )));
     }
     let of_engine: Vec<&Recipe> = recipes
@@ -305,6 +305,10 @@ fn unknown_label(
         .map(|recipe| recipe.source.as_str())
         .collect();
     sources.dedup();
+    // What nobody packages is compiled.
+    if sources.is_empty() {
+        sources.push(MADE_FROM_SOURCE);
+    }
     let labels: Vec<&str> = here
         .iter()
         .filter(|build| is_labelled(build) && build.engine == name.engine)
@@ -526,6 +530,14 @@ mod tests {
             ),
             ("postgres@8.4", " more, see `plimsoll build list`"),
             ("sqlite", "sqlite is part of this program"),
+            (
+                "sqlite@3+bundled",
+                "sqlite@3+bundled is part of this program",
+            ),
+            (
+                "sqlite+mine",
+                "sqlite has no source and no label \"mine\"; sources: source; labels: none",
+            ),
         ] {
             let error = resolve(&parse(name), recipes(), &[])
                 .unwrap_err()

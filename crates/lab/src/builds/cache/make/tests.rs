@@ -282,6 +282,7 @@ fn a_plan_that_names_a_source_has_it_made() {
             "there is no build postgres@16+source-o2",
         ),
         ("mysql@8.0+source", "there is no recipe to compile mysql"),
+        ("mysql@8.0+source", "`plimsoll build add --basedir DIR"),
     ] {
         let error = add(name).unwrap_err().to_string();
         assert!(error.contains(wanted), "{error}");
@@ -494,7 +495,9 @@ fn shipped_recipes_of_sources_can_be_asked_for() {
     for recipe in source_recipes() {
         let name = format!("{}@{}+source", recipe.engine, recipe.version);
         let resolved = cache.resolve(&name.parse().unwrap()).unwrap();
-        assert!(!resolved.is_here && !resolved.is_exact, "{name}");
+        // Suites move, packages of registries do not.
+        assert_eq!(resolved.is_exact, !recipe.is_series(), "{name}");
+        assert!(!resolved.is_here, "{name}");
         assert!(resolved.source.starts_with("source-"), "{name}");
     }
 }
@@ -720,6 +723,38 @@ fn commits_that_a_shallow_checkout_got_later_are_found() {
         .args(["pull", "--quiet", "--ff-only"]);
     assert!(pull.status().unwrap().success());
     assert!(make(&cache, &of("HEAD")).unwrap().is_new);
+}
+
+#[test]
+fn what_somebody_works_in_is_not_cleaned() {
+    let place = Place::new();
+    let (cache, other, project) = (place.cache(), place.cache(), place.project());
+    write_project(&project, "17.9");
+    let mut during = Vec::new();
+    let mut clean = |progress: &FetchProgress| {
+        if progress.stage == Stage::Making && during.is_empty() {
+            during = other.clean(true).unwrap();
+        }
+    };
+    let source = project.display().to_string();
+    let made = cache.make(&given(&source), &mut clean, &|| false).unwrap();
+    let shop = during
+        .iter()
+        .find(|c| c.leftover.name == "work/postgres+mine");
+    assert!(shop.is_some_and(|shop| !shop.is_removed), "{during:?}");
+
+    // What is whole left nothing, and cleaning leaves what is whole.
+    make(&cache, &request("17", "o2")).unwrap();
+    assert_eq!(cache.clean(false).unwrap(), []);
+    let all = cache.clean(true).unwrap();
+    assert!(
+        all.iter()
+            .any(|c| c.leftover.name.starts_with("sources/") && c.is_removed),
+        "{all:?}"
+    );
+    for name in [made.build.name.as_str(), "postgres@17.1+source-o2"] {
+        assert!(cache.get_whole(&name.parse().unwrap()).unwrap().is_some());
+    }
 }
 
 /// A machine whose archive has nothing any more.
