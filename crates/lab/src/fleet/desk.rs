@@ -2,155 +2,50 @@
 //! trial when it is sealed.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ScopedJoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use plimsoll_core::schedule::Unit;
 use plimsoll_store::{CampaignDir, CampaignLock};
 
-use super::blocks::{blocks, last_attempts, left, owner};
+use super::blocks::{last_attempts, left, owner, units};
 use super::board::{Board, Next};
 use super::hosts::Host;
-use super::link::{Came, Link};
-use super::push::{program_on, push_build};
+use super::link::{Came, Gone, Link, STOPPED};
+use super::push::push_build;
+use super::reach::{Desk, check_machines};
 use super::transfer::{Incoming, Taken, remove_incoming};
-use super::wire::{BlockOrder, CampaignOrder, DeskLine, Hello, WorkLine, WorkNotice};
-use crate::builds::{BuildCache, file_sha256};
+use super::whose::trial_of;
+use super::wire::{BlockOrder, CampaignOrder, DeskLine, WorkLine, WorkNotice};
+use crate::builds::BuildCache;
 use crate::confirm::{PlannedLooks, StopRule};
 use crate::error::LabError;
 use crate::observer::{CampaignEnd, Notice, Observer};
 use crate::trial_process::STOP_PATIENCE;
 
-/// Wall clocks that are further apart disagree about when a trial ran.
-const MOST_SKEW: Duration = Duration::from_secs(1);
 /// A host that is lost has this long to come back.
 const RETURN_LIMIT: Duration = Duration::from_secs(600);
+/// A host has taken the campaign within so many times its patience, or goes on sending trials.
+const READY_PATIENCES: u32 = 10;
 const BETWEEN_TRIES: Duration = Duration::from_secs(3);
 /// A host that was lost more often is not asked any more.
 const MOST_LOSSES: u32 = 3;
 /// A trial that came damaged is asked for this often.
 const MOST_SENDS: u32 = 3;
 const POLL: Duration = Duration::from_millis(50);
+/// So much news waits to be shown; a host that tells more waits itself.
+const MOST_NEWS: usize = 256;
 
-/// This end of all connections.
-#[derive(Clone, Debug)]
-pub struct Desk {
-    /// This program.
-    pub program: PathBuf,
-    /// Its SHA-256.
-    pub sha256: String,
-    /// Its version.
-    pub version: String,
-    /// A host that says nothing for this long is lost.
-    pub patience: Duration,
-    /// Whether hosts may have other wall clocks.
-    pub allows_skew: bool,
-}
-
-impl Desk {
-    /// # Errors
-    /// When the program's file cannot be read.
-    pub fn new(program: &Path, version: &str, patience: Duration) -> Result<Self, LabError> {
-        Ok(Self {
-            program: program.to_owned(),
-            sha256: file_sha256(program)?,
-            version: version.to_owned(),
-            patience,
-            allows_skew: false,
-        })
-    }
-
-    /// Connects to a host and looks at who answers.
-    fn connect(&self, host: &Host, campaign: Option<PathBuf>) -> Result<Link, String> {
-        let program = program_on(host, &self.sha256);
-        let link = Link::open(host, &program.to_string_lossy(), self.patience, campaign)?;
-        let hello = &link.hello;
-        if (&hello.version, &hello.program_sha256) != (&self.version, &self.sha256) {
-            return Err(format!(
-                "it has plimsoll {} ({:.12}) and the desk {} ({:.12}): `plimsoll host push {}` \
-                copies the desk's",
-                hello.version, hello.program_sha256, self.version, self.sha256, host.name
-            ));
-        }
-        let skew = skew(hello, link.greeted_after);
-        if skew.unsigned_abs() > MOST_SKEW.as_nanos() && !self.allows_skew {
-            return Err(format!(
-                "its clock is {:+.1} s from the desk's: set both by NTP, or pass --allow-skew",
-                skew as f64 / 1e9
-            ));
-        }
-        Ok(link)
-    }
-}
-
-/// How far the host's wall clock is ahead, in nanoseconds: known to the time that the greeting took.
-fn skew(hello: &Hello, greeted_after: Duration) -> i128 {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos() as i128);
-    // The greeting was written between the asking and now: what lies between does not count as skew.
-    let ahead = i128::from(hello.unix_ns) - now;
-    match ahead < 0 {
-        true => (ahead + greeted_after.as_nanos() as i128).min(0),
-        false => ahead,
-    }
-}
-
-/// What was found out about a host.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reach {
-    /// What the host says of itself.
-    pub hello: Hello,
-    /// From the asking to its greeting.
-    pub greeted_after: Duration,
-    /// How far its wall clock is ahead, known to `greeted_after`.
-    pub skew_s: f64,
-}
-
-/// Connects to a host once.
-///
-/// # Errors
-/// [`LabError::Machine`] when it cannot be used, with the reason.
-pub fn check_host(desk: &Desk, host: &Host) -> Result<Reach, LabError> {
-    let link = desk
-        .connect(host, None)
-        .map_err(|reason| LabError::Machine(format!("{}: {reason}", host.name)))?;
-    let reach = Reach {
-        hello: link.hello.clone(),
-        greeted_after: link.greeted_after,
-        skew_s: skew(&link.hello, link.greeted_after) as f64 / 1e9,
-    };
-    link.end();
-    Ok(reach)
-}
-
-/// Connects to all hosts once.
-///
-/// # Errors
-/// [`LabError::Machine`] with a line for each host that cannot be used.
-pub fn check_hosts(desk: &Desk, hosts: &[Host]) -> Result<(), LabError> {
-    let reasons: Vec<String> = std::thread::scope(|scope| {
-        let check = |host| scope.spawn(move || check_host(desk, host).err());
-        let threads: Vec<_> = hosts.iter().map(check).collect();
-        let reason =
-            |thread: ScopedJoinHandle<'_, Option<LabError>>| Some(thread.join().ok()??.to_string());
-        threads.into_iter().filter_map(reason).collect()
-    });
-    match reasons.is_empty() {
-        true => Ok(()),
-        false => Err(LabError::Machine(reasons.join("\n"))),
-    }
-}
-
-/// Runs what is not complete of a campaign over hosts, a block on one of them each. Sealed trials
+/// Runs what is not complete of a campaign over hosts, each block on one of them, or each part of a
+/// block where the plan splits its tests. Sealed trials
 /// that an earlier desk has left on them are fetched first.
 ///
 /// # Errors
-/// [`LabError::Machine`] when a host of a new campaign cannot be used. One of a campaign that goes
-/// on may be gone for good; then all of them must be gone.
+/// [`LabError::Machine`] when a host of a new campaign cannot be used, or two are one machine. One
+/// of a campaign that goes on may be gone for good; then all of them must be gone.
 pub fn run_over_hosts(
     campaign: &CampaignDir,
     hosts: &[Host],
@@ -172,19 +67,23 @@ pub fn run_over_hosts(
         stop_requests: AtomicUsize::new(0),
     };
     let links = first_links(&shared, hosts, is_new, observer)?;
-    shared.plan_blocks(hosts)?;
+    if shared.is_stopped() {
+        return Ok(CampaignEnd::Interrupted);
+    }
+    shared.plan_units(hosts)?;
     let mut looks = PlannedLooks::new(observer);
     watch(&shared, hosts, links, &mut looks, &lock)
 }
 
-/// Connects to all hosts at once, and gives each the campaign.
+/// Connects to all hosts at once, and gives each the campaign. What it finds counts for nothing if
+/// the user has stopped it meanwhile.
 fn first_links(
     shared: &Shared<'_>,
     hosts: &[Host],
     is_new: bool,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Option<Link>>, LabError> {
-    let (sender, told) = channel();
+    let (sender, told) = sync_channel(MOST_NEWS);
     let links: Vec<Result<Link, String>> = std::thread::scope(|scope| {
         let of_host = |host| {
             let sender = sender.clone();
@@ -192,8 +91,13 @@ fn first_links(
         };
         let threads: Vec<_> = hosts.iter().map(of_host).collect();
         drop(sender);
-        for news in told {
-            shared.tell(&news, observer);
+        loop {
+            shared.hear(observer);
+            match told.recv_timeout(POLL) {
+                Ok(news) => shared.tell(&news, observer),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
         }
         let join = |thread: ScopedJoinHandle<'_, Result<Link, String>>| {
             thread
@@ -213,9 +117,17 @@ fn first_links(
             }
         });
     }
+    if shared.is_stopped() {
+        return Ok(usable);
+    }
     if !reasons.is_empty() && (is_new || usable.iter().all(Option::is_none)) {
         return Err(LabError::Machine(reasons.join("\n")));
     }
+    let ids = hosts.iter().zip(&usable).filter_map(|(host, link)| {
+        let id = link.as_ref()?.hello.machine_id.as_deref()?;
+        Some((host.name.as_str(), id))
+    });
+    check_machines(ids)?;
     for reason in reasons {
         observer.notice(Notice::Warning(&format!("goes on without {reason}")));
     }
@@ -234,7 +146,7 @@ fn watch(
     let is_confirming = campaign.header.confirm.is_some();
     let blocks = campaign.header.plan.blocks;
     let (mut decided, mut looked_at) = (None, 0);
-    let (sender, told) = channel();
+    let (sender, told) = sync_channel(MOST_NEWS);
     std::thread::scope(|scope| {
         for (host, link) in hosts.iter().zip(links) {
             let sender = sender.clone();
@@ -243,11 +155,7 @@ fn watch(
         drop(sender);
         loop {
             let news = told.recv_timeout(POLL);
-            let requests = observer.stop_requests().load(Ordering::SeqCst);
-            shared.stop_requests.store(requests, Ordering::SeqCst);
-            if requests > 0 {
-                shared.close();
-            }
+            shared.hear(observer);
             match news {
                 Ok(News {
                     what: What::BlockDone,
@@ -270,7 +178,7 @@ fn watch(
             }
         }
     });
-    if shared.stop_requests.load(Ordering::SeqCst) > 0 {
+    if shared.is_stopped() {
         return Ok(CampaignEnd::Interrupted);
     }
     if let Some(block) = decided {
@@ -323,33 +231,46 @@ impl Shared<'_> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Passes on how often the user has asked to stop.
+    fn hear(&self, observer: &dyn Observer) {
+        let requests = observer.stop_requests().load(Ordering::SeqCst);
+        self.stop_requests.store(requests, Ordering::SeqCst);
+        if requests > 0 {
+            self.close();
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop_requests.load(Ordering::SeqCst) > 0
+    }
+
     fn close(&self) {
         self.board().close();
         self.changed.notify_all();
     }
 
-    /// Puts the blocks that are not complete on the board. A block that a host has begun goes on
+    /// Puts the units that are not complete on the board. A unit that a host has begun goes on
     /// there, if it is among these.
-    fn plan_blocks(&self, hosts: &[Host]) -> Result<(), LabError> {
+    fn plan_units(&self, hosts: &[Host]) -> Result<(), LabError> {
         let done = self.campaign.trials()?;
         *self.attempts() = last_attempts(&done);
         let schedule = &self.campaign.header.schedule;
         let (mut open, mut begun) = (Vec::new(), BTreeMap::new());
-        for block in blocks(schedule) {
-            let owner = owner(schedule, block, &done);
-            if owner.is_some_and(|owner| left(schedule, block, owner, &done).is_empty()) {
+        for unit in units(schedule) {
+            let owner = owner(schedule, unit, &done);
+            if owner.is_some_and(|owner| left(schedule, unit, owner, &done).is_empty()) {
                 continue;
             }
-            open.push(block);
+            open.push(unit);
             let owner = owner.filter(|owner| hosts.iter().any(|host| host.name == *owner));
-            begun.extend(owner.map(|owner| (block, owner.to_owned())));
+            begun.extend(owner.map(|owner| (unit, owner.to_owned())));
         }
         *self.board() = Board::new(open, begun);
         Ok(())
     }
 
-    /// What a host is to run of a block, with attempts that nobody else has.
-    fn order(&self, block: u32, host: &str) -> Result<BlockOrder, LabError> {
+    /// What a host is to run of a unit, with attempts that nobody else has.
+    fn order(&self, unit: Unit, host: &str) -> Result<BlockOrder, LabError> {
         let done = self.campaign.trials()?;
         let mut attempts = self.attempts();
         let mut next = |number: u32| {
@@ -357,15 +278,16 @@ impl Shared<'_> {
             *last = last.saturating_add(1);
             (number, *last)
         };
-        let trials = left(&self.campaign.header.schedule, block, host, &done);
+        let trials = left(&self.campaign.header.schedule, unit, host, &done);
         let trials = trials.into_iter().map(&mut next).collect();
-        Ok(BlockOrder { block, trials })
+        Ok(BlockOrder { unit, trials })
     }
 
     /// A host with its builds and the campaign, and what lay in its spool is here.
-    fn connect(&self, host: &Host, sender: &Sender<News>) -> Result<Link, String> {
+    fn connect(&self, host: &Host, sender: &SyncSender<News>) -> Result<Link, String> {
         let campaign = Some(self.campaign.path.clone());
-        let mut link = self.desk.connect(host, campaign)?;
+        let is_stopped = || self.is_stopped();
+        let mut link = self.desk.connect(host, campaign, &is_stopped)?;
         for cell in &self.campaign.header.cells {
             let Some(build) = &cell.build else { continue };
             let is_there = |there: &super::wire::HostBuild| {
@@ -374,7 +296,7 @@ impl Shared<'_> {
             if !link.hello.builds.iter().any(is_there) {
                 let text = format!("copying the build {}", build.name);
                 notice(sender, host, WorkNotice::Remark(text));
-                push_build(self.desk, host, self.builds, &build.name)?;
+                push_build(self.desk, host, self.builds, &build.name, &is_stopped)?;
                 link.hello.builds.push(super::wire::HostBuild {
                     name: build.name.clone(),
                     server_sha256: build.server_sha256.clone(),
@@ -386,55 +308,76 @@ impl Shared<'_> {
             host: host.name.clone(),
             patience_ns: self.desk.patience.as_nanos() as u64,
         })));
+        self.wait_until_ready(host, &mut link, sender)?;
+        Ok(link)
+    }
+
+    /// Waits until a host has taken the campaign, and takes the trials that lay in its spool.
+    fn wait_until_ready(
+        &self,
+        host: &Host,
+        link: &mut Link,
+        sender: &SyncSender<News>,
+    ) -> Result<(), String> {
+        let limit = READY_PATIENCES * self.desk.patience;
+        let mut deadline = Instant::now() + limit;
         let mut sends = BTreeMap::new();
-        loop {
-            match link.next()? {
+        while Instant::now() < deadline {
+            if self.is_stopped() {
+                return Err(STOPPED.to_owned());
+            }
+            match link.next().map_err(Gone::reason)? {
                 Came::Line(line) => match *line {
-                    WorkLine::Ready => return Ok(link),
-                    WorkLine::Refused { reason } => return Err(reason),
+                    WorkLine::Ready => return Ok(()),
                     WorkLine::Notice(what) => notice(sender, host, what),
                     _ => {}
                 },
                 Came::Trial { folder, incoming } => {
-                    self.take(host, &link, (&folder, incoming), &mut sends, sender);
+                    if self.take(host, link, (&folder, incoming), &mut sends, sender) {
+                        deadline = Instant::now() + limit;
+                    }
                 }
-                Came::Nothing => {}
+                Came::Nonsense(_) | Came::Nothing => {}
+            }
+            if link.is_receiving() {
+                deadline = Instant::now() + limit;
             }
         }
+        Err(format!(
+            "it has not taken the campaign within {} s, ten times its patience: look at what runs \
+            there, or write a longer patience in hosts.toml",
+            limit.as_secs()
+        ))
     }
 
     /// A host runs a disturbed trial again by itself: that attempt is nobody else's.
     fn note_attempt(&self, folder: &str) {
-        let count = |text: &str| text.parse::<u32>().ok();
-        let number = folder.split_once('-').and_then(|(number, _)| count(number));
-        let attempt = folder
-            .rsplit_once("-a")
-            .and_then(|(_, attempt)| count(attempt));
-        if let (Some(number), Some(attempt)) = (number, attempt) {
+        if let Some((trial, attempt)) = trial_of(self.campaign, folder) {
             let mut attempts = self.attempts();
-            let last = attempts.entry(number).or_default();
+            let last = attempts.entry(trial.number).or_default();
             *last = attempt.max(*last);
         }
     }
 
-    /// Puts a trial that has come into the campaign, and tells the host what became of it.
+    /// Puts a trial that has come into the campaign, and tells the host what became of it. True if
+    /// it is new.
     fn take(
         &self,
         host: &Host,
         link: &Link,
         (folder, incoming): (&str, Result<Incoming, String>),
         sends: &mut BTreeMap<String, u32>,
-        sender: &Sender<News>,
-    ) {
+        sender: &SyncSender<News>,
+    ) -> bool {
         let warn = |text: String| notice(sender, host, WorkNotice::Warning(text));
         let folder = folder.to_owned();
         self.note_attempt(&folder);
-        let answer = match incoming.and_then(|incoming| incoming.take(self.campaign)) {
+        let taken = incoming.and_then(|incoming| incoming.take(self.campaign));
+        let is_new = taken == Ok(Taken::New);
+        let answer = match taken {
             Ok(Taken::New | Taken::Known) => DeskLine::Taken { folder },
-            Ok(Taken::Other) => {
-                warn(format!(
-                    "{folder} is in the campaign already, and another one: it stays on the host"
-                ));
+            Ok(Taken::Other(reason)) => {
+                warn(format!("{folder} is not taken and stays there: {reason}"));
                 DeskLine::Kept { folder }
             }
             Err(reason) => {
@@ -451,10 +394,11 @@ impl Shared<'_> {
             }
         };
         link.say(&answer);
+        is_new
     }
 
-    /// A host's thread: blocks until there are none, over connections that may break.
-    fn serve(&self, host: &Host, first: Option<Link>, sender: &Sender<News>) {
+    /// A host's thread: one unit after the other, over connections that may break.
+    fn serve(&self, host: &Host, first: Option<Link>, sender: &SyncSender<News>) {
         let warn = |text: String| notice(sender, host, WorkNotice::Warning(text));
         let mut link = first;
         let mut losses = 0;
@@ -462,11 +406,11 @@ impl Shared<'_> {
             let Some(mut connected) = link.take().or_else(|| self.wait_for(host, sender)) else {
                 break;
             };
-            let Some(block) = self.next_block(&host.name) else {
+            let Some(unit) = self.next_unit(&host.name) else {
                 connected.end();
                 break;
             };
-            match self.run_block(host, &mut connected, block, sender) {
+            match self.run_unit(host, &mut connected, unit, sender) {
                 Ok(()) => {
                     self.board().done(&host.name);
                     let _ = sender.send(News {
@@ -475,12 +419,17 @@ impl Shared<'_> {
                     });
                     link = Some(connected);
                 }
-                Err(reason) => {
+                Err(Gone::Lost(reason)) => {
                     self.board().lost(&host.name);
                     losses += 1;
+                    warn(format!("lost with {unit}, which begins again: {reason}"));
+                }
+                // It would say the same of the next block.
+                Err(Gone::Refused(reason)) => {
                     warn(format!(
-                        "lost with block {block}, which begins again: {reason}"
+                        "is given up with {unit}, which another host may run: {reason}"
                     ));
+                    break;
                 }
             }
             self.changed.notify_all();
@@ -490,7 +439,7 @@ impl Shared<'_> {
     }
 
     /// Tries to connect to a host that was lost, while there is something to do.
-    fn wait_for(&self, host: &Host, sender: &Sender<News>) -> Option<Link> {
+    fn wait_for(&self, host: &Host, sender: &SyncSender<News>) -> Option<Link> {
         let deadline = Instant::now() + RETURN_LIMIT;
         loop {
             if self.board().is_over() || self.board().is_closed() {
@@ -514,12 +463,12 @@ impl Shared<'_> {
         }
     }
 
-    /// Waits until there is a block for this host, or none for anybody.
-    fn next_block(&self, host: &str) -> Option<u32> {
+    /// Waits until there is a unit for this host, or none for anybody.
+    fn next_unit(&self, host: &str) -> Option<Unit> {
         let mut board = self.board();
         loop {
             match board.next(host) {
-                Next::Block(block) => return Some(block),
+                Next::Unit(unit) => return Some(unit),
                 Next::Over => return None,
                 Next::Wait => {
                     let waited = self.changed.wait_timeout(board, POLL);
@@ -529,32 +478,31 @@ impl Shared<'_> {
         }
     }
 
-    /// Has a host run a block, and takes its trials as they come.
-    fn run_block(
+    /// Has a host run a unit, and takes its trials as they come.
+    fn run_unit(
         &self,
         host: &Host,
         link: &mut Link,
-        block: u32,
-        sender: &Sender<News>,
-    ) -> Result<(), String> {
+        unit: Unit,
+        sender: &SyncSender<News>,
+    ) -> Result<(), Gone> {
         let order = self
-            .order(block, &host.name)
-            .map_err(|error| error.to_string())?;
+            .order(unit, &host.name)
+            .map_err(|error| Gone::Refused(error.to_string()))?;
         link.say(&DeskLine::Block(order));
         let mut sends = BTreeMap::new();
         let (mut handled, mut asked_at) = (0, None::<Instant>);
         loop {
             match link.next()? {
                 Came::Line(line) => match *line {
-                    WorkLine::BlockDone { block: done, .. } if done == block => return Ok(()),
-                    WorkLine::Refused { reason } => return Err(reason),
+                    WorkLine::BlockDone { unit: done, .. } if done == unit => return Ok(()),
                     WorkLine::Notice(what) => notice(sender, host, what),
                     _ => {}
                 },
                 Came::Trial { folder, incoming } => {
                     self.take(host, link, (&folder, incoming), &mut sends, sender);
                 }
-                Came::Nothing => {}
+                Came::Nonsense(_) | Came::Nothing => {}
             }
             let requests = self.stop_requests.load(Ordering::SeqCst);
             if requests > handled {
@@ -563,7 +511,7 @@ impl Shared<'_> {
                 handled = requests;
             }
             if asked_at.is_some_and(|asked| asked.elapsed() > 2 * STOP_PATIENCE) {
-                return Err("it does not stop".into());
+                return Err(Gone::Lost("it does not stop".into()));
             }
         }
     }
@@ -610,9 +558,99 @@ impl Shared<'_> {
     }
 }
 
-fn notice(sender: &Sender<News>, host: &Host, what: WorkNotice) {
+fn notice(sender: &SyncSender<News>, host: &Host, what: WorkNotice) {
     let _ = sender.send(News {
         host: host.name.clone(),
         what: What::Notice(what),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::link::tests::{greeting, host, scripted};
+    use super::super::whose::tests::campaign;
+    use super::*;
+
+    /// The notices of a host's thread while it does `act`, as text.
+    fn told(act: impl FnOnce(&Shared<'_>, &SyncSender<News>)) -> Vec<String> {
+        let place = tempfile::tempdir().unwrap();
+        let campaign = campaign(place.path());
+        let builds = BuildCache::new(place.path().join("builds"));
+        let desk = Desk {
+            program: "/nowhere".into(),
+            sha256: "0".repeat(64),
+            version: "0".into(),
+            patience: Duration::from_secs(1),
+            allows_skew: false,
+        };
+        let shared = Shared {
+            campaign: &campaign,
+            desk: &desk,
+            builds: &builds,
+            board: Mutex::default(),
+            changed: Condvar::new(),
+            attempts: Mutex::default(),
+            stop_requests: AtomicUsize::new(0),
+        };
+        shared.plan_units(&[host()]).unwrap();
+        let (sender, told) = sync_channel(MOST_NEWS);
+        act(&shared, &sender);
+        drop(sender);
+        let text = |news: News| match news.what {
+            What::Notice(WorkNotice::Warning(text) | WorkNotice::Remark(text)) => Some(text),
+            _ => None,
+        };
+        told.iter().filter_map(text).collect()
+    }
+
+    #[test]
+    fn a_host_that_is_never_ready_is_given_up_and_hears_ctrl_c() {
+        let script = greeting() + r#"while sleep 0.2; do echo '"beat"'; done"#;
+        let begun = Instant::now();
+        told(|shared, sender| {
+            let mut link = scripted(&script, None).unwrap();
+            let reason = shared.wait_until_ready(&host(), &mut link, sender);
+            let reason = reason.unwrap_err();
+            assert!(
+                reason.starts_with("it has not taken the campaign within 10 s"),
+                "{reason}"
+            );
+            // The user has stopped it.
+            shared.stop_requests.store(1, Ordering::SeqCst);
+            let asked = Instant::now();
+            let reason = shared.wait_until_ready(&host(), &mut link, sender);
+            assert_eq!(reason.unwrap_err(), STOPPED);
+            assert!(
+                asked.elapsed() < Duration::from_secs(5),
+                "{:?}",
+                asked.elapsed()
+            );
+        });
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "{:?}",
+            begun.elapsed()
+        );
+    }
+
+    #[test]
+    fn a_host_that_refuses_in_a_block_is_given_up_and_not_asked_again() {
+        let refused = r#"echo '{"refused":{"reason":"its disk is full"}}'; "#;
+        let script = greeting() + "read campaign; " + refused + "cat >/dev/null";
+        let said = told(|shared, sender| {
+            let link = scripted(&script, None).unwrap();
+            // It answers the first line, whatever that is.
+            shared.serve(&host(), Some(link), sender);
+            let whole = Unit {
+                block: 1,
+                part: None,
+            };
+            assert_eq!(shared.board().next("h2"), Next::Unit(whole));
+        });
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(
+            said[0].starts_with("is given up with block 1") && said[0].ends_with("disk is full"),
+            "{said:?}"
+        );
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_core::suggest::hint;
 use plimsoll_core::units::parse_duration_ns;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 
@@ -34,7 +34,7 @@ pub struct Hosts {
 }
 
 /// A machine that is reached by ssh.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// What it is called in commands, events and reports.
     pub name: String,

@@ -11,8 +11,10 @@
 //! work      the host's end: runs blocks in a spool folder
 //! voice     what work says, and how it notices that nobody listens
 //! transfer  a sealed folder as a tar stream, and back
+//! whose     which trial a sealed folder is, and whose; pure but for its events
 //! blocks    whose a block is, and what is left of it; pure
 //! board     which block is whose; pure
+//! reach     who answers, and whether it can be used
 //! desk      a thread per host
 //! push      this program and builds, copied to a host
 //! slurm     the same blocks as an array of jobs
@@ -24,18 +26,23 @@ mod desk;
 mod hosts;
 mod link;
 mod push;
+mod reach;
 mod slurm;
 mod spool;
 mod ssh;
 mod transfer;
 mod voice;
+mod whose;
 mod wire;
 mod work;
 
-pub use desk::{Desk, Reach, check_host, check_hosts, run_over_hosts};
+pub use desk::run_over_hosts;
 pub use hosts::{Host, Hosts, check_name, default_hosts_file};
+pub(crate) use push::program_on;
 pub use push::{clean_here, clean_host, machine_check, push_builds, push_program, receive_build};
-pub use slurm::{Scripts, SlurmJob, Submission, scripts, submit, work_in_job};
+pub use reach::{Desk, Reach, check_host, check_hosts};
+pub use slurm::{Scripts, SlurmJob, Submission, open_jobs, scripts, submit, work_in_job};
 pub use ssh::ask_for_host_key;
+pub(crate) use ssh::{HostInput, Piped, Words, end_within, ssh, start_piped, why};
 pub use wire::{Hello, HostBuild};
 pub use work::{WorkPlaces, work};

@@ -4,16 +4,17 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::name::BuildName;
 use plimsoll_store::{TRIALS_FOLDER, shell_word};
 
-use super::desk::Desk;
 use super::hosts::Host;
+use super::link::STOPPED;
+use super::reach::Desk;
 use super::spool::spooled;
-use super::ssh::{read_in_thread, run, ssh, ssh_line, why};
+use super::ssh::{Words, run, ssh, ssh_line, why};
 use super::work::WorkPlaces;
 use crate::builds::BuildCache;
 use crate::error::LabError;
@@ -30,7 +31,7 @@ const ASK_LIMIT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(10);
 
 /// Where the program with this sum is on a host.
-pub(super) fn program_on(host: &Host, sha256: &str) -> PathBuf {
+pub(crate) fn program_on(host: &Host, sha256: &str) -> PathBuf {
     let digits = &sha256[..SUM_DIGITS.min(sha256.len())];
     host.dir.join("bin").join(format!("{PROGRAM}{digits}"))
 }
@@ -53,7 +54,7 @@ pub fn push_program(desk: &Desk, host: &Host) -> Result<PathBuf, LabError> {
     );
     let file =
         File::open(&desk.program).map_err(|error| LabError::io(desk.program.display(), error))?;
-    copy(host, ssh_line(host, &line), |to| {
+    copy(host, ssh_line(host, &line), &|| false, |to| {
         io::copy(&mut &file, to).map(drop)
     })
     .map_err(|reason| LabError::Machine(format!("{}: {reason}", host.name)))?;
@@ -77,18 +78,19 @@ pub fn push_builds(
                 "the build {name} is not in the cache; fetch it with `plimsoll build add {name}`"
             ))
         })?;
-        push_build(desk, host, builds, &build.name)
+        push_build(desk, host, builds, &build.name, &|| false)
             .map_err(|reason| LabError::Machine(format!("{}: {reason}", host.name)))?;
     }
     Ok(())
 }
 
-/// The same for one build by its exact name.
+/// The same for one build by its exact name, until `is_stopped`.
 pub(super) fn push_build(
     desk: &Desk,
     host: &Host,
     builds: &BuildCache,
     name: &str,
+    is_stopped: &dyn Fn() -> bool,
 ) -> Result<(), String> {
     let command: Vec<OsString> = [
         program_on(host, &desk.sha256).into_os_string(),
@@ -100,7 +102,7 @@ pub(super) fn push_build(
     ]
     .into();
     let mut refused = None;
-    let copied = copy(host, ssh(host, &command), |to| {
+    let copied = copy(host, ssh(host, &command), is_stopped, |to| {
         builds.send(name, to).map_err(|error| {
             refused.get_or_insert(error.to_string());
             io::Error::other("it cannot be sent")
@@ -114,11 +116,13 @@ pub(super) fn push_build(
     }
 }
 
-/// Runs ssh with what `send` writes as its input. When it fails, what ssh said counts.
+/// Runs ssh with what `send` writes as its input, until `is_stopped` or for [`COPY_LIMIT`]. When it
+/// fails, what ssh said counts.
 fn copy(
     host: &Host,
     mut command: std::process::Command,
-    send: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    is_stopped: &dyn Fn() -> bool,
+    send: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send,
 ) -> Result<(), String> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -126,36 +130,43 @@ fn copy(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("failed to start ssh: {error}; install it"))?;
-    let said = child.stderr.take();
-    let said = read_in_thread(said);
-    let sent = match child.stdin.take() {
-        Some(mut input) => send(&mut input),
-        None => Err(io::Error::other("ssh has no pipe")),
-    };
-    let status = wait(&mut child)?;
-    let said = said.join().unwrap_or_default();
-    match (status, sent) {
+    let said = Words::of(child.stderr.take());
+    let input = child.stdin.take();
+    let deadline = Instant::now() + COPY_LIMIT;
+    let mut why_ended = None;
+    let sent = std::thread::scope(|scope| {
+        // A host that takes nothing holds whoever writes.
+        let sending = scope.spawn(move || match input {
+            Some(mut input) => send(&mut input),
+            None => Err(io::Error::other("ssh has no pipe")),
+        });
+        while !(sending.is_finished() && matches!(child.try_wait(), Ok(Some(_)) | Err(_))) {
+            if why_ended.is_none() {
+                why_ended = match () {
+                    () if is_stopped() => Some(STOPPED.to_owned()),
+                    () if Instant::now() >= deadline => Some(format!(
+                        "copying took longer than {} s",
+                        COPY_LIMIT.as_secs()
+                    )),
+                    () => None,
+                };
+                if why_ended.is_some() {
+                    let _ = child.kill();
+                }
+            }
+            std::thread::sleep(POLL);
+        }
+        let died = |_| Err(io::Error::other("its thread died"));
+        sending.join().unwrap_or_else(died)
+    });
+    if let Some(why) = why_ended {
+        return Err(why);
+    }
+    let status = child.wait().map_err(|error| error.to_string())?;
+    match (status.code(), sent) {
         (Some(0), Ok(())) => Ok(()),
         (Some(0), Err(error)) => Err(format!("failed to copy: {error}")),
-        (code, _) => Err(why(host, code, &said)),
-    }
-}
-
-fn wait(child: &mut Child) -> Result<Option<i32>, String> {
-    let deadline = Instant::now() + COPY_LIMIT;
-    loop {
-        match child.try_wait().map_err(|error| error.to_string())? {
-            Some(status) => return Ok(status.code()),
-            None if Instant::now() < deadline => std::thread::sleep(POLL),
-            None => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!(
-                    "copying took longer than {} s",
-                    COPY_LIMIT.as_secs()
-                ));
-            }
-        }
+        (code, _) => Err(why(host, code, &said.said())),
     }
 }
 
@@ -263,6 +274,26 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copy_to_a_host_that_takes_nothing_hears_ctrl_c() {
+        let mut command = plimsoll_engine::process::child_command("sh");
+        command.args(["-c", "exec sleep 60"]);
+        let begun = Instant::now();
+        let is_stopped = || begun.elapsed() > Duration::from_millis(200);
+        // More than a pipe holds.
+        let send = |to: &mut dyn Write| to.write_all(&vec![0; 1 << 20]);
+        let host = super::super::link::tests::host();
+        assert_eq!(
+            copy(&host, command, &is_stopped, send).unwrap_err(),
+            STOPPED
+        );
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            begun.elapsed()
+        );
+    }
 
     #[test]
     fn a_clean_host_keeps_what_no_desk_has() {

@@ -1,19 +1,20 @@
-//! The same blocks as an array of Slurm's jobs: one node of its own for each. Nobody needs to stay
+//! The same blocks, or parts of them, as an array of Slurm's jobs: one node of its own for each. Nobody needs to stay
 //! logged in: a job claims its block, writes trials on the node's own disk and moves them, sealed,
 //! into the campaign on the shared file system.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
+use plimsoll_core::schedule::{ScheduledTrial, Unit};
 use plimsoll_engine::process::{child_command, output_within};
 use plimsoll_store::{CampaignDir, Fleet, shell_word, write_json_atomically};
 use serde::{Deserialize, Serialize};
 
-use super::blocks::{blocks, last_attempts, left, owner};
+use super::blocks::{last_attempts, left, owner, units};
 use super::spool;
 use super::transfer::{Incoming, Taken, pack, remove_incoming};
 use super::wire::BlockOrder;
@@ -70,7 +71,8 @@ pub struct SlurmJob {
     pub report: String,
 }
 
-/// The scripts for some blocks of the campaign in this folder, which need not be there yet.
+/// The scripts for some units of the campaign in this folder, which need not be there yet: their
+/// places in the schedule, from 1, in order. Where blocks are whole these are the blocks' numbers.
 ///
 /// # Errors
 /// When a path or an option has a character that a line of `#SBATCH` cannot hold.
@@ -177,20 +179,23 @@ pub fn submit(
     let failed = |error| LabError::io(format!("failed to write {}", folder.display()), error);
     fs::create_dir_all(folder.join(CLAIMS)).map_err(failed)?;
     check_nothing_is_queued(&folder)?;
-    let done = campaign.trials()?;
-    let schedule = &campaign.header.schedule;
-    let is_whole = |block: &u32| {
-        owner(schedule, *block, &done)
-            .is_some_and(|owner| left(schedule, *block, owner, &done).is_empty())
-    };
-    let wanted: Vec<u32> = blocks(schedule)
-        .into_iter()
-        .filter(|block| !is_whole(block))
-        .collect();
+    let wanted = open_jobs(campaign)?;
     if wanted.is_empty() {
         return Ok(None);
     }
-    // Their jobs are gone.
+    let path = campaign.path.canonicalize().map_err(failed)?;
+    let scripts = scripts(&path, spool, &wanted, submission)?;
+    let (block, report) = (folder.join(BLOCK_SCRIPT), folder.join(REPORT_SCRIPT));
+    fs::write(&block, scripts.block).map_err(failed)?;
+    fs::write(&report, scripts.report).map_err(failed)?;
+    // Held: no job of it begins before the claims of those before it are gone.
+    let array = sbatch(&["--hold", block.as_os_str().to_string_lossy().as_ref()])?;
+    let mut job = SlurmJob {
+        array,
+        report: String::new(),
+    };
+    // Now: whatever is refused below, the array is in the queue.
+    write_json_atomically(folder.join(JOBS_FILE), &job)?;
     remove_incoming(&campaign.path);
     for block in &wanted {
         match fs::remove_file(claim_file(&folder, *block)) {
@@ -198,22 +203,28 @@ pub fn submit(
             _ => {}
         }
     }
-    let path = campaign.path.canonicalize().map_err(failed)?;
-    let scripts = scripts(&path, spool, &wanted, submission)?;
-    let (block, report) = (folder.join(BLOCK_SCRIPT), folder.join(REPORT_SCRIPT));
-    fs::write(&block, scripts.block).map_err(failed)?;
-    fs::write(&report, scripts.report).map_err(failed)?;
-    let array = sbatch(&[block.as_os_str().to_string_lossy().as_ref()])?;
-    let mut job = SlurmJob {
-        array,
-        report: String::new(),
-    };
-    // Now: if the report is refused, the array is in the queue even so.
-    write_json_atomically(folder.join(JOBS_FILE), &job)?;
+    release(&job.array)?;
     let dependency = format!("--dependency=afterany:{}", job.array);
     job.report = sbatch(&[&dependency, report.as_os_str().to_string_lossy().as_ref()])?;
     write_json_atomically(folder.join(JOBS_FILE), &job)?;
     Ok(Some(job))
+}
+
+/// The blocks of a campaign that are not complete, or parts of blocks: their places in the schedule,
+/// from 1, as [`scripts`] takes them.
+///
+/// # Errors
+/// When the campaign's trials cannot be read.
+pub fn open_jobs(campaign: &CampaignDir) -> Result<Vec<u32>, LabError> {
+    let done = campaign.trials()?;
+    let schedule = &campaign.header.schedule;
+    let is_whole = |unit: Unit| {
+        owner(schedule, unit, &done)
+            .is_some_and(|owner| left(schedule, unit, owner, &done).is_empty())
+    };
+    let numbered = (1..).zip(units(schedule));
+    let open = numbered.filter(|(_, unit)| !is_whole(*unit));
+    Ok(open.map(|(number, _)| number).collect())
 }
 
 /// Refuses a campaign whose jobs have not ended: a block must not run twice.
@@ -256,6 +267,17 @@ fn sbatch(arguments: &[&str]) -> Result<String, LabError> {
         .to_owned())
 }
 
+/// Lets the jobs of a held array begin.
+fn release(array: &str) -> Result<(), LabError> {
+    match slurm("scontrol", &["release", array]) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(LabError::Machine(format!(
+            "{error}; the blocks are in the queue and held: `scontrol release {array}` lets them \
+            begin, `scancel {array}` gives them up"
+        ))),
+    }
+}
+
 fn slurm(program: &str, arguments: &[&str]) -> Result<String, LabError> {
     let mut command = child_command(program);
     command.args(arguments);
@@ -275,6 +297,13 @@ fn slurm(program: &str, arguments: &[&str]) -> Result<String, LabError> {
 
 fn claim_file(folder: &Path, block: u32) -> PathBuf {
     folder.join(CLAIMS).join(format!("block-{block}"))
+}
+
+/// The unit that is so many-th in a schedule, from 1: what a job's number in its array means.
+fn unit_at(schedule: &[ScheduledTrial], number: u32) -> Result<Unit, LabError> {
+    let place = (number as usize).checked_sub(1);
+    let unit = place.and_then(|place| units(schedule).get(place).copied());
+    unit.ok_or_else(|| LabError::Usage(format!("the campaign has no job {number}")))
 }
 
 /// Takes a block for a job, for good. The same job has it again after a requeue.
@@ -321,14 +350,15 @@ impl Giver for ToStore<'_> {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let (mut stream, _) = pack(dir).map_err(|error| failed(&error))?;
+        let (file, bytes) = pack(dir).map_err(|error| failed(&error))?;
+        let mut stream = file.take(bytes);
         let incoming = Incoming::unpack(&self.campaign.path, &folder, self.host, &mut stream)
             .map_err(|error| failed(&error))?;
         match incoming
             .take(self.campaign)
             .map_err(|error| failed(&error))?
         {
-            Taken::Other => Err(failed(&"another one is in the campaign already")),
+            Taken::Other(reason) => Err(failed(&reason)),
             Taken::New | Taken::Known => {
                 fs::remove_dir_all(dir).map_err(|error| failed(&error))?;
                 Ok(true)
@@ -392,6 +422,7 @@ pub fn work_in_job(
             shared.header.plimsoll_version
         )));
     }
+    let unit = unit_at(&shared.header.schedule, block)?;
     claim(&campaign.join(FOLDER), block, job)?;
     let local = spool::open(&places.spool, shared.header.clone(), &places.data)?;
     let lock = local.lock()?;
@@ -406,6 +437,7 @@ pub fn work_in_job(
         builds: &BuildCache::new(&places.builds),
         program,
         host: Some(host),
+        clients: None,
     };
     let mut store = ToStore {
         campaign: &shared,
@@ -418,9 +450,9 @@ pub fn work_in_job(
         let done = shared.trials()?;
         let attempts = last_attempts(&done);
         let next = |number: u32| (number, attempts.get(&number).copied().unwrap_or(0) + 1);
-        let trials = left(&shared.header.schedule, block, host, &done);
+        let trials = left(&shared.header.schedule, unit, host, &done);
         let order = BlockOrder {
-            block,
+            unit,
             trials: trials.into_iter().map(next).collect(),
         };
         let mut disturbances = Disturbances::of(&local, &[]);

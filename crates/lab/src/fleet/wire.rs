@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use plimsoll_core::schedule::Unit;
 use plimsoll_store::header::CampaignHeader;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ pub(super) enum DeskLine {
     Beat,
     /// What is to be run: the answer is every sealed trial that is still there, then `ready`.
     Campaign(Box<CampaignOrder>),
-    /// Run a block; the answer ends with `block_done`.
+    /// Run a block, or a part of one; the answer ends with `block_done`.
     Block(BlockOrder),
     /// End the step in flight; twice: end the trial's process.
     Stop,
@@ -44,10 +45,11 @@ pub(super) struct CampaignOrder {
     pub patience_ns: u64,
 }
 
-/// A block, or what is left of one.
+/// A block, a part of one, or what is left of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct BlockOrder {
-    pub block: u32,
+    #[serde(flatten)]
+    pub unit: Unit,
     /// Trials by number and attempt, in the order of the schedule.
     pub trials: Vec<(u32, u32)>,
 }
@@ -66,8 +68,13 @@ pub(super) enum WorkLine {
     Notice(WorkNotice),
     /// A sealed trial: so many bytes of a tar stream follow.
     Sealed { folder: String, bytes: u64 },
-    /// A block is over. `is_stopped`: because the desk wanted it.
-    BlockDone { block: u32, is_stopped: bool },
+    /// A block, or a part of one, is over.
+    BlockDone {
+        #[serde(flatten)]
+        unit: Unit,
+        /// Because the desk wanted it.
+        is_stopped: bool,
+    },
     /// It cannot go on, and ends.
     Refused { reason: String },
 }
@@ -142,8 +149,18 @@ mod tests {
         let lines = [
             DeskLine::Beat,
             DeskLine::Block(BlockOrder {
-                block: 2,
+                unit: Unit {
+                    block: 2,
+                    part: None,
+                },
                 trials: vec![(3, 1), (4, 2)],
+            }),
+            DeskLine::Block(BlockOrder {
+                unit: Unit {
+                    block: 2,
+                    part: Some(3),
+                },
+                trials: vec![(5, 1)],
             }),
             DeskLine::Taken {
                 folder: "1-a.b-a1".into(),

@@ -271,6 +271,7 @@ fn run_campaign(
         builds: &builds,
         program,
         host: Some(&order.host),
+        clients: None,
     };
     let mut observer = ToldToDesk {
         voice: desk.voice.clone(),
@@ -289,10 +290,10 @@ fn run_campaign(
                 DeskLine::End => break,
                 _ => continue,
             };
-            let number = block.block;
+            let unit = block.unit;
             run_block(run, &block, &mut disturbances, &mut desk)?;
             desk.voice.say(&WorkLine::BlockDone {
-                block: number,
+                unit,
                 is_stopped: run.is_stopped(),
             });
         }
@@ -318,8 +319,8 @@ pub(super) fn run_block(
     };
     let mut queue: std::collections::VecDeque<_> = block.trials.iter().copied().collect();
     while let Some((number, attempt)) = queue.pop_front() {
-        let Some(trial) = scheduled(number).filter(|trial| trial.block == block.block) else {
-            let what = format!("block {} has no trial {number}", block.block);
+        let Some(trial) = scheduled(number).filter(|trial| trial.unit() == block.unit) else {
+            let what = format!("{} has no trial {number}", block.unit);
             return Err(LabError::Usage(what));
         };
         if giver.is_lost() || run.is_stopped() || disturbances.repeats.are_hopeless(trial) {
