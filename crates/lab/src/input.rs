@@ -4,11 +4,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use plimsoll_core::buggify::{self, Point};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
 const CHUNK_BYTES: usize = 4096;
+/// Of a piece, when input comes in some.
+const PIECE_BYTES: usize = 7;
 
 /// The lines of standard input. What was read of a line that is not whole yet can be handed on.
 #[derive(Default)]
@@ -51,8 +54,12 @@ impl Input {
     /// Reads what is there; 0 bytes at the end.
     pub fn read(&mut self) -> io::Result<usize> {
         let mut chunk = Zeroizing::new([0; CHUNK_BYTES]);
+        let most = match buggify::happens(Point::InputInPieces) {
+            true => PIECE_BYTES,
+            false => CHUNK_BYTES,
+        };
         let bytes = loop {
-            match rustix::io::read(io::stdin(), &mut chunk[..]) {
+            match rustix::io::read(io::stdin(), &mut chunk[..most]) {
                 Err(Errno::INTR) => {}
                 read => break read?,
             }

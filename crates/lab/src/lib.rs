@@ -8,6 +8,7 @@ pub mod bisect;
 pub mod builds;
 mod campaign;
 mod campaign_run;
+pub mod clients;
 mod config;
 mod confirm;
 mod error;
@@ -34,14 +35,14 @@ pub use campaign::{
 };
 pub use confirm::{
     ConfirmChoice, ConfirmForecast, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice,
-    SlicesForecast, StopRule, UntilGated, as_survey, create_confirm, create_fleet_confirm,
-    unusual_steps,
+    SlicesForecast, StopRule, UntilGated, as_survey, blocks_of_run, create_confirm,
+    create_fleet_confirm, unusual_steps,
 };
 pub use error::LabError;
-pub use forecast::{CellForecast, Forecast, StepForecast, forecast};
+pub use forecast::{CellForecast, Forecast, PartForecast, StepForecast, forecast};
 pub use message::{StepProgress, TrialMessage};
 pub use observer::{CampaignEnd, Notice, Observer, StepTurns, TurnsProgress, TurnsRatio};
-pub use orchestrator::{run_campaign, run_campaign_until};
+pub use orchestrator::{run_campaign, run_campaign_until, run_campaign_with_clients};
 pub use passwords::keep_passwords_from_children;
 pub use places::{DataTurn, default_cache_dir, default_data_dir, prepare_data_root};
 pub use shipped::{shipped_plan, shipped_plans, shipped_workload, shipped_workloads};

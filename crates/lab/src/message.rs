@@ -9,6 +9,8 @@ use plimsoll_engine::{InstalledBuild, Password};
 use plimsoll_store::Placement;
 use serde::{Deserialize, Serialize};
 
+use crate::clients::ClientHosts;
+
 /// What a trial is to do: the first line of its standard input. The others are `stop` and, for a
 /// trial in turns, a [`TurnCommand`] each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -16,11 +18,14 @@ pub(crate) struct TrialOrder {
     pub trial: u32,
     pub attempt: u32,
     pub block: u32,
+    /// The part of the block, whose steps are those of `cell`; none if blocks are whole.
+    #[serde(default)]
+    pub part: Option<u32>,
     pub cell: Cell,
     /// The unpacked build; none for engines inside this program.
     pub build: Option<InstalledBuild>,
     pub settings: BTreeMap<String, String>,
-    /// The campaign's id, which marks tables on a server that is not ours.
+    /// The campaign's id, which is in the first event and marks tables on a server that is not ours.
     pub campaign: String,
     /// Of the external server, if the cell has one that needs it. It is on the pipe alone.
     pub password: Option<Password>,
@@ -61,6 +66,9 @@ pub(crate) struct TrialOrder {
     /// The name of the machine it runs on, where a campaign runs on several.
     #[serde(default)]
     pub host: Option<String>,
+    /// Where the clients of its steps are; none for beside the server.
+    #[serde(default)]
+    pub clients: Option<ClientHosts>,
     /// When the orchestrator has said nothing for this long, it counts as gone.
     pub patience_ns: u64,
 }

@@ -15,6 +15,7 @@ use plimsoll_store::{
 use crate::builds::BuildCache;
 use crate::campaign::take_builds_that_came;
 use crate::campaign_run::CampaignRun;
+use crate::clients::ClientHosts;
 use crate::confirm::{PlannedLooks, StopRule, Witness, is_profiled, run_profiles, run_starts};
 use crate::error::LabError;
 use crate::leftovers::end_servers;
@@ -47,6 +48,19 @@ pub fn run_campaign(
     run_campaign_until(campaign, turn, builds, program, &mut looks)
 }
 
+/// The same with the clients of its steps on the hosts that the campaign names.
+pub fn run_campaign_with_clients(
+    campaign: &mut CampaignDir,
+    turn: Option<DataTurn>,
+    builds: &BuildCache,
+    program: &Path,
+    clients: &ClientHosts,
+    observer: &mut dyn Observer,
+) -> Result<CampaignEnd, LabError> {
+    let mut looks = PlannedLooks::new(observer);
+    run_whole(campaign, turn, builds, (program, Some(clients)), &mut looks)
+}
+
 /// The same, ended early where `observer` has its own rule for when a confirm campaign has enough.
 pub fn run_campaign_until(
     campaign: &mut CampaignDir,
@@ -55,6 +69,24 @@ pub fn run_campaign_until(
     program: &Path,
     observer: &mut dyn StopRule,
 ) -> Result<CampaignEnd, LabError> {
+    run_whole(campaign, turn, builds, (program, None), observer)
+}
+
+fn run_whole(
+    campaign: &mut CampaignDir,
+    turn: Option<DataTurn>,
+    builds: &BuildCache,
+    (program, clients): (&Path, Option<&ClientHosts>),
+    observer: &mut dyn StopRule,
+) -> Result<CampaignEnd, LabError> {
+    let wanted = campaign.header.client_hosts.as_ref();
+    if wanted != clients.map(ClientHosts::header).as_ref() {
+        let names = wanted.map_or_else(String::new, |hosts| hosts.names.join(","));
+        return Err(LabError::Usage(format!(
+            "campaign {} has its clients on other hosts ({names}): its runs would not be alike",
+            campaign.header.id
+        )));
+    }
     let passwords = Passwords::of_plan(&campaign.header.plan)?;
     let lock = campaign.lock()?;
     take_builds_that_came(campaign, &lock, builds)?;
@@ -68,6 +100,7 @@ pub fn run_campaign_until(
         builds,
         program,
         host: None,
+        clients,
     };
     setting.run(turn, observer, |run| run_designed(run, &lock, &done))
 }
@@ -80,6 +113,8 @@ pub(crate) struct Setting<'a> {
     pub program: &'a Path,
     /// The name of this machine, where the campaign runs on several.
     pub host: Option<&'a str>,
+    /// Where the clients are; none for beside the server.
+    pub clients: Option<&'a ClientHosts>,
 }
 
 impl Setting<'_> {
@@ -103,6 +138,7 @@ impl Setting<'_> {
             passwords: self.passwords,
             program: self.program,
             host: self.host,
+            clients: self.clients,
             installed: &installed,
         };
         let mut run = CampaignRun {
@@ -506,6 +542,7 @@ mod tests {
             data_dir: "/nowhere".to_owned(),
             confirm: Some(serde_json::from_value(confirm).unwrap()),
             fleet: None,
+            client_hosts: None,
         };
         let campaign = Store::new(folder.path()).create(&header).unwrap();
         let mut heard = Heard::default();

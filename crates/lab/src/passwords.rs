@@ -182,15 +182,30 @@ mod tests {
                 .unwrap_err()
                 .contains("is not set")
         );
-        // One that is always there when cargo runs tests.
-        let plan = plan("password_env = \"CARGO_PKG_LICENSE\"");
+        const VARIABLE: &str = "PLIMSOLL_TEST_PASSWORD";
+        if std::env::var_os(VARIABLE).is_none() {
+            // In a process that has the variable: this test again.
+            let test = "passwords::tests::a_variable_is_read_and_kept_from_children";
+            let again = std::process::Command::new(std::env::current_exe().unwrap())
+                .args([test, "--exact"])
+                .env(VARIABLE, "geheim")
+                .output()
+                .unwrap();
+            let said = String::from_utf8(again.stdout).unwrap();
+            assert!(
+                again.status.success() && said.contains("1 passed"),
+                "{said}"
+            );
+            return;
+        }
+        let plan = plan("password_env = \"PLIMSOLL_TEST_PASSWORD\"");
         let passwords = Passwords::of_plan(&plan).unwrap();
         assert_eq!(
             passwords.get(plan.cells[0].server.as_ref().unwrap()),
-            Some(Password::new(env!("CARGO_PKG_LICENSE").to_owned()))
+            Some(Password::new("geheim".to_owned()))
         );
         let output = child_command("sh")
-            .args(["-c", "echo \"<$CARGO_PKG_LICENSE>\""])
+            .args(["-c", "echo \"<$PLIMSOLL_TEST_PASSWORD>\""])
             .output()
             .unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap(), "<>\n");

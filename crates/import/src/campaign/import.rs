@@ -366,12 +366,14 @@ fn header(id: &str, unit: &Unit, imported: &Imported) -> CampaignHeader {
             limits: Limits::default(),
             report: Vec::new(),
             verdicts: None,
+            split: None,
         },
         cells: Vec::new(),
         schedule: Vec::new(),
         data_dir: String::new(),
         confirm: None,
         fleet: None,
+        client_hosts: None,
     }
 }
 

@@ -292,6 +292,7 @@ fn add_test(
         builder.passwords += output.passwords;
         add_output(&mut values, output);
         describe_shape(builder, cell, output);
+        facts.extend(elapsed(output));
     }
     if let Some((rate, op_rate)) = &rate {
         let whole = op_rate
@@ -422,7 +423,14 @@ fn add_plain(builder: &mut Builder, file: &File, output: &Output) {
     let result = builder.result(cell, step);
     result.era = output.layout.name().to_owned();
     result.values = values;
+    result.facts.extend(elapsed(output));
     result.series = series(&output.intervals);
+}
+
+/// The seconds that a test took, as a fact.
+fn elapsed(output: &Output) -> Option<(String, String)> {
+    let seconds = output.elapsed_s;
+    (seconds > 0.0).then(|| ("elapsed_s".to_owned(), seconds.to_string()))
 }
 
 /// `hot-points.range100.pk1.dop1`.

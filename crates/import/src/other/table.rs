@@ -28,6 +28,9 @@ pub struct Table {
 /// Columns that must be there.
 const NEEDED: [&str; 4] = ["build", "step", "metric", "value"];
 
+/// No metric has more in its unit: what is beyond it is a slip, and no page could print it.
+const LARGEST: f64 = 1e18;
+
 /// Whether the first line that is not a comment names the columns of such a table.
 pub fn is_table(head: &str) -> bool {
     let header = head
@@ -105,7 +108,12 @@ pub fn read(bytes: &[u8]) -> Read<Table> {
                 ),
             ));
         }
-        number(&cells[value], n)?;
+        if number(&cells[value], n)?.abs() > LARGEST {
+            return Err(ReadError::new(
+                n,
+                format!("\"{}\" is more than anybody measures", shown(&cells[value])),
+            ));
+        }
         table.rows.push(TableRow {
             build: cells[build].clone(),
             config: config.map(|i| cells[i].clone()).unwrap_or_default(),
@@ -146,6 +154,11 @@ mod tests {
                 "line 3: no metric is called \"speed\": the manual lists them",
             ),
             ("100.5", "fast", "line 3: \"fast\" is not a number"),
+            (
+                "100.5",
+                "1e308",
+                "line 3: \"1e308\" is more than anybody measures",
+            ),
             (",z", "", "line 3: 4 cells where 5 belong"),
             ("100.5,a", "100.5,", "line 3: a build or step is empty"),
         ] {

@@ -298,6 +298,7 @@ impl Campaigns<'_, '_> {
             bisection: Some(bisection),
             data_dir: self.request.data_dir,
             plimsoll_version: self.request.plimsoll_version,
+            client_hosts: None,
         };
         let (campaign, turn, notes) = create_confirm(self.request.store, &request)?;
         self.watcher.begin(&campaign.header, &notes);

@@ -421,6 +421,7 @@ impl Candidates {
             data_dir: String::new(),
             confirm: None,
             fleet: None,
+            client_hosts: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plimsoll_core::plan::{Cell, Driver, config_error};
 use plimsoll_engine::rocksdb::db_bench::DbBench;
-use plimsoll_engine::{InstalledBuild, engine};
+use plimsoll_engine::{InstalledBuild, engine, is_built_in};
 use plimsoll_store::header::{BuildHeader, CellHeader};
 use plimsoll_store::{CampaignDir, CampaignLock};
 
@@ -77,7 +77,7 @@ impl LookUp<'_> {
                 ..header(cell, config, None)
             }));
         }
-        let (installed, known) = if cell.build.engine.is_built_in() {
+        let (installed, known) = if is_built_in(&cell.build) {
             (None, None)
         } else {
             let known = self

@@ -11,7 +11,7 @@ use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::{Plan, PlanError};
 use plimsoll_core::schedule::schedule;
 use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
-use plimsoll_store::{CampaignDir, Fleet, Store, StoreError, utc_now};
+use plimsoll_store::{CampaignDir, ClientHostsHeader, Fleet, Store, StoreError, utc_now};
 
 pub(crate) use self::cells::{RequiredBuilds, look_up_cells, take_builds_that_came};
 pub(crate) use self::size::{check_disk, check_free, peak_size, peak_table_bytes, state_size};
@@ -110,10 +110,12 @@ pub struct CampaignRequest<'a> {
 }
 
 /// Makes a campaign in the store, and takes its data folder for it: a campaign that could not run
-/// at once is not made. Nothing is written before everything is checked.
+/// at once is not made. Nothing is written before everything is checked. `client_hosts` are the
+/// machines of its clients, if these are not beside the server.
 pub fn create_campaign(
     store: &Store,
     request: &CampaignRequest<'_>,
+    client_hosts: Option<ClientHostsHeader>,
 ) -> Result<(CampaignDir, DataTurn), LabError> {
     let plan = &request.plan.plan;
     let cells = look_up_cells(
@@ -127,7 +129,10 @@ pub fn create_campaign(
         check_disk(plan, &cells, request.data_dir)
     })?;
     let data_dir = prepare_data_root(request.data_dir)?;
-    let header = header(request, cells, &data_dir);
+    let header = CampaignHeader {
+        client_hosts,
+        ..header(request, cells, &data_dir)
+    };
     Ok((create_in_store(store, header, &plan.name)?, turn))
 }
 
@@ -193,10 +198,11 @@ fn header(
         plan_text: request.plan.text.clone(),
         plan: plan.clone(),
         cells,
-        schedule: schedule(plan.cells.len(), plan.blocks, seed),
+        schedule: schedule(plan.cells.len(), plan.all_blocks(), seed),
         data_dir: data_dir.display().to_string(),
         confirm: None,
         fleet: None,
+        client_hosts: None,
     }
 }
 
@@ -322,7 +328,8 @@ mod tests {
             plimsoll_version: "1",
         };
         let both: Vec<_> = std::thread::scope(|scope| {
-            let threads = [(), ()].map(|()| scope.spawn(|| create_campaign(&store, &request)));
+            let threads =
+                [(), ()].map(|()| scope.spawn(|| create_campaign(&store, &request, None)));
             threads
                 .into_iter()
                 .map(|thread| thread.join().unwrap())
@@ -339,6 +346,6 @@ mod tests {
         assert_eq!(store.campaigns().unwrap().len(), 1);
 
         drop(made);
-        create_campaign(&store, &request).unwrap();
+        create_campaign(&store, &request, None).unwrap();
     }
 }

@@ -17,8 +17,9 @@ pub use gating::UntilGated;
 pub(crate) use profiles::{is_profiled, run_profiles};
 pub use request::{
     ConfirmChoice, ConfirmRequest, DesignChoice, LoadsChoice, PlacementChoice, as_survey,
-    create_confirm, create_fleet_confirm,
+    blocks_of_run, create_confirm, create_fleet_confirm,
 };
+pub(crate) use request::{LOADS, no_turns_elsewhere, run_by_blocks};
 pub(crate) use slices::run_starts;
 pub(crate) use stop_rule::PlannedLooks;
 pub use stop_rule::StopRule;

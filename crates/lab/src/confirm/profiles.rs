@@ -149,6 +149,7 @@ fn profile(
         let scheduled = ScheduledTrial {
             number: 0,
             block: 0,
+            part: None,
             cell,
         };
         let restored = run.states.restore(cell, None, &data_dir, run.observer)?;

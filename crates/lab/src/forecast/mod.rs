@@ -2,10 +2,12 @@
 
 pub(crate) mod cell;
 mod measured_rates;
+mod run;
 
 use std::path::Path;
 
-use plimsoll_core::plan::{Plan, Verdicts};
+use plimsoll_core::name::MADE_FROM_SOURCE;
+use plimsoll_core::plan::{Cell, Plan, Verdicts};
 use plimsoll_core::units::NS_PER_S;
 use plimsoll_store::Store;
 use serde::Serialize;
@@ -13,8 +15,9 @@ use serde::Serialize;
 use self::cell::forecast_cell;
 pub use self::cell::{CellForecast, StepForecast};
 use self::measured_rates::measured_rows_per_s;
-
-use crate::builds::BuildCache;
+pub use self::run::PartForecast;
+use self::run::{AsRun, as_run};
+use crate::builds::{BuildCache, BuildToMake};
 use crate::campaign::{LoadedPlan, RequiredBuilds, look_up_cells};
 use crate::confirm::{CellSteps, ConfirmForecast, forecast_confirm};
 use crate::error::LabError;
@@ -28,12 +31,18 @@ pub struct Forecast {
     pub verdicts: Option<Verdicts>,
     /// Cells x blocks; with verdicts the base counts twice. None in a budget.
     pub trials: Option<usize>,
-    /// All trials, one after the other; at most the budget.
+    /// All trials, one after the other, and what is made before them; at most the budget.
     pub seconds: f64,
+    /// Of that the data that trials begin with a copy of; 0 where each trial makes its own.
+    pub making_seconds: f64,
+    /// What a block is divided into; one part without tests where it is whole.
+    pub parts: Vec<PartForecast>,
     /// Free space needed in the data folder, margin included.
     pub disk_bytes: u64,
     /// Free space there now, if it can be read.
     pub free_bytes: Option<u64>,
+    /// Builds that are compiled first, once; their time is not in `seconds`.
+    pub to_make: Vec<BuildToMake>,
     pub cells: Vec<CellForecast>,
     /// What confirming all of it will take; none where a cell is on a server that is not ours,
     /// cells have different steps, or no step is a result.
@@ -78,19 +87,27 @@ pub fn forecast(
         (Some(Verdicts::Budget(_)), Some(slices)) => slices.disk_bytes,
         _ => of_trial.unwrap_or(0),
     };
-    let once: f64 = cells.iter().map(|cell| cell.seconds).sum();
+    let AsRun {
+        cells,
+        making_seconds,
+        parts,
+    } = as_run(plan, cells);
+    let once: f64 = parts.iter().map(|part| part.seconds).sum();
     let (trials, seconds) = match plan.verdicts {
         None => (
-            Some(cells.len() * plan.blocks as usize),
+            Some(cells.len() * plan.blocks as usize * parts.len()),
             once * f64::from(plan.blocks),
         ),
         Some(Verdicts::Blocks(blocks)) => (
-            Some((cells.len() + 1) * blocks as usize),
-            (once + cells[plan.base].seconds) * f64::from(blocks),
+            Some((cells.len() + 1) * blocks as usize * parts.len()),
+            making_seconds + once * f64::from(blocks),
         ),
         Some(Verdicts::Budget(budget)) => (None, budget.time_ns as f64 / NS_PER_S),
     };
     Ok(Forecast {
+        parts,
+        making_seconds,
+        to_make: to_make(plan, builds)?,
         confirm,
         plan: plan.name.clone(),
         verdicts: plan.verdicts,
@@ -100,4 +117,19 @@ pub fn forecast(
         free_bytes: plimsoll_host::free_bytes(data_dir).ok(),
         cells,
     })
+}
+
+/// The builds of a plan that have to be compiled, each once.
+fn to_make(plan: &Plan, builds: &BuildCache) -> Result<Vec<BuildToMake>, LabError> {
+    let mut all: Vec<BuildToMake> = Vec::new();
+    let is_source = |cell: &&Cell| {
+        let source = cell.build.source.as_deref().unwrap_or_default();
+        cell.server.is_none() && source.starts_with(MADE_FROM_SOURCE)
+    };
+    for cell in plan.cells.iter().filter(is_source) {
+        let build = builds.to_make(&cell.build)?;
+        let build = build.filter(|build| !all.iter().any(|known| known.name == build.name));
+        all.extend(build);
+    }
+    Ok(all)
 }

@@ -162,6 +162,7 @@ impl<'a> States<'a> {
         let scheduled = ScheduledTrial {
             number: 0,
             block: 0,
+            part: None,
             cell,
         };
         let mut order = match self.runner.order(&scheduled, attempt, &dir, &state) {

@@ -238,6 +238,7 @@ fn run_step(trial: &mut Trial<'_>, driver: &Driver, step: &Step) -> Result<StepD
         turns: None,
     };
     Ok(StepDone {
+        client_hosts: Vec::new(),
         step: step.name.clone(),
         primary: step.operation,
         elapsed_ns,

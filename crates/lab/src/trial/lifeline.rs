@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use plimsoll_core::buggify::{self, Point};
 use plimsoll_load::{Command, Control};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -41,6 +42,7 @@ impl Lifeline {
             loop {
                 let mut input = lock(&listened);
                 while let Some(line) = input.whole_line() {
+                    buggify::pause(Point::LateCommand, Duration::from_millis(2));
                     let line = String::from_utf8_lossy(&line);
                     if line.trim() == STOP {
                         control.give(Command::Stop);

@@ -47,6 +47,7 @@ use self::lifeline::Lifeline;
 use self::start::{StartedServer, create_data_dir};
 use self::step::StepContext;
 use self::watchdog::{Deadline, Watchdog};
+use crate::clients::Party;
 use crate::error::LabError;
 use crate::input::Input;
 use crate::message::{BEAT, TrialMessage, TrialOrder};
@@ -176,6 +177,7 @@ fn run(
         events,
         watchdog,
         next_step,
+        party: None,
     };
     match trial.run() {
         Ok(stop_problem) => {
@@ -214,6 +216,8 @@ fn begin(
         attempt: order.attempt,
         cell: order.cell.label.clone(),
         block: order.block,
+        part: order.part,
+        campaign: Some(order.campaign.clone()),
         seed: order.seed,
         methodology_version: METHODOLOGY_VERSION,
         pid,
@@ -274,6 +278,8 @@ struct Trial<'a> {
     events: EventWriter,
     watchdog: Watchdog,
     next_step: usize,
+    /// The client hosts; none where the clients are beside the server.
+    party: Option<Party>,
 }
 
 impl Trial<'_> {
@@ -288,6 +294,9 @@ impl Trial<'_> {
             create_data_dir(&self.order.data_dir)?;
         }
         let log_dir = self.make_server_dir()?;
+        if let Some(hosts) = &self.order.clients {
+            self.party = Some(Party::connect(hosts).map_err(EarlyEnd::Failed)?);
+        }
         let steps = self.order.cell.workload.steps();
         loop {
             let of_start = self.steps_of_next_start();

@@ -19,6 +19,7 @@ use plimsoll_workload::kv::step_settings;
 use super::Trial;
 use super::early_end::EarlyEnd;
 use super::session;
+use crate::clients::Party;
 
 /// Connections on top of the workers': one asks whether the server lives, one asks for its
 /// counters.
@@ -75,6 +76,7 @@ impl Trial<'_> {
             env,
             transport: config.transport,
             client: config.client,
+            guests: self.party.as_ref().map(Party::guests),
             ..StartOptions::new(
                 &self.order.data_dir,
                 step_settings(step, &self.order.settings),
@@ -130,20 +132,19 @@ impl Trial<'_> {
                 .and_then(|value| value.parse::<u32>().ok())
         };
         let clients = self.order.cell.workload.connections();
+        let reserved = || -> u32 { RESERVED_CONNECTIONS.into_iter().filter_map(number).sum() };
         let (own, reserved, place) = match &self.order.cell.server {
             None => (
-                OWN_CONNECTIONS,
-                0,
+                OWN_CONNECTIONS + self.party.as_ref().map_or(0, Party::count),
+                // Client hosts are not superusers.
+                self.party.as_ref().map_or(0, |_| reserved()),
                 format!("in [config.{}]", self.order.cell.config.label),
             ),
-            Some(_) => {
-                let reserved = RESERVED_CONNECTIONS.into_iter().filter_map(number).sum();
-                (
-                    OWN_CONNECTIONS + LOCK_CONNECTIONS,
-                    reserved,
-                    "of the server".to_owned(),
-                )
-            }
+            Some(_) => (
+                OWN_CONNECTIONS + LOCK_CONNECTIONS,
+                reserved(),
+                "of the server".to_owned(),
+            ),
         };
         let own = own + u32::from(self.order.cell.config.waits_hz.is_some());
         let needed = clients + own + reserved;

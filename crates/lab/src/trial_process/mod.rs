@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 
 pub(crate) use self::ending::write_trial_failed;
 pub(crate) use self::process::{END_LIMIT, STOP_PATIENCE, TrialProcess};
+use crate::clients::ClientHosts;
 use crate::error::LabError;
 use crate::guard::guarded;
 use crate::message::{SILENCE_LIMIT, TrialOrder};
@@ -33,6 +34,21 @@ const ORDER_BYTES: usize = 1 << 20;
 /// What the label of the A/A control has behind that of the base.
 pub(crate) const CONTROL: &str = "#2";
 
+/// The folder of an attempt at a trial of a campaign.
+pub(crate) fn attempt_dir(
+    campaign: &CampaignDir,
+    scheduled: &ScheduledTrial,
+    attempt: u32,
+) -> PathBuf {
+    let header = &campaign.header;
+    let cell = &header.plan.cells[scheduled.cell];
+    let mut folder = format!("{}.{}.{}", cell.build, cell.config.label, cell.shape);
+    if header.is_control(&cell.label) {
+        folder.push_str(CONTROL);
+    }
+    campaign.trial_dir(scheduled.number, &folder, attempt)
+}
+
 /// What the trials of a campaign have in common.
 pub(crate) struct Runner<'a> {
     pub campaign: &'a CampaignDir,
@@ -40,6 +56,8 @@ pub(crate) struct Runner<'a> {
     pub program: &'a Path,
     /// The name of this machine, where a campaign runs on several.
     pub host: Option<&'a str>,
+    /// Where the clients are; none for beside the server.
+    pub clients: Option<&'a ClientHosts>,
     /// The builds of the cells, or why they cannot be had.
     pub installed: &'a [Result<Option<InstalledBuild>, String>],
 }
@@ -47,12 +65,7 @@ pub(crate) struct Runner<'a> {
 impl Runner<'_> {
     /// The folder of an attempt at a trial, made now.
     pub fn make_dir(&self, scheduled: &ScheduledTrial, attempt: u32) -> Result<PathBuf, LabError> {
-        let cell = self.cell(scheduled.cell);
-        let mut folder = format!("{}.{}.{}", cell.build, cell.config.label, cell.shape);
-        if self.is_control(scheduled.cell) {
-            folder.push_str(CONTROL);
-        }
-        let dir = self.campaign.trial_dir(scheduled.number, &folder, attempt);
+        let dir = attempt_dir(self.campaign, scheduled, attempt);
         create_new_folder(&dir)?;
         Ok(dir)
     }
@@ -60,10 +73,6 @@ impl Runner<'_> {
     /// A cell of the plan.
     pub fn cell(&self, cell: usize) -> &Cell {
         &self.campaign.header.plan.cells[cell]
-    }
-
-    fn is_control(&self, cell: usize) -> bool {
-        self.campaign.header.is_control(&self.cell(cell).label)
     }
 
     /// The order for an attempt at a trial, or why its build cannot be had.
@@ -75,14 +84,19 @@ impl Runner<'_> {
         data_dir: &Path,
     ) -> Result<TrialOrder, String> {
         let header = &self.campaign.header;
-        let cell = self.cell(scheduled.cell);
+        let mut cell = self.cell(scheduled.cell).clone();
+        if scheduled.part.is_some() {
+            let steps = header.plan.steps_of(scheduled.cell, scheduled.part);
+            let steps = steps.into_iter().cloned().collect();
+            cell.workload = cell.workload.with_steps(steps);
+        }
         let build = self.installed[scheduled.cell].clone()?;
         let confirm = header.confirm.as_ref();
         Ok(TrialOrder {
             trial: scheduled.number,
             attempt,
             block: scheduled.block,
-            cell: cell.clone(),
+            part: scheduled.part,
             build,
             settings: header.cells[scheduled.cell].settings.clone(),
             campaign: header.id.clone(),
@@ -90,6 +104,7 @@ impl Runner<'_> {
                 .server
                 .as_ref()
                 .and_then(|server| self.passwords.get(server)),
+            cell,
             seed: header.seed,
             verify: header.plan.verify,
             watchdog_ns: header.plan.watchdog_ns,
@@ -107,6 +122,7 @@ impl Runner<'_> {
             dir: absolute(dir)?,
             data_dir: absolute(data_dir)?,
             host: self.host.map(str::to_owned),
+            clients: self.clients.cloned(),
             patience_ns: SILENCE_LIMIT.as_nanos() as u64,
         })
     }

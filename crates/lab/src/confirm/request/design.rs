@@ -98,7 +98,7 @@ pub(super) fn measured(
 }
 
 /// All cells must begin with the same state and run the same steps.
-fn divisions(cells: &[Cell], steps: &[String]) -> Result<Vec<Division>, LabError> {
+pub(super) fn divisions(cells: &[Cell], steps: &[String]) -> Result<Vec<Division>, LabError> {
     let divisions: Vec<Division> = cells
         .iter()
         .map(|cell| {

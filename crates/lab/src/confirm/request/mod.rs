@@ -9,18 +9,21 @@ use std::path::Path;
 
 use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::plan::Division;
-use plimsoll_core::plan::{Budget, Cell, FEWEST_BLOCKS, IdleCpus, Plan, Verify};
-use plimsoll_core::schedule::schedule_with_control;
+use plimsoll_core::plan::{
+    Budget, Cell, FEWEST_BLOCKS, IdleCpus, Plan, Split, Step, Verdicts, Verify,
+};
+use plimsoll_core::schedule::{Blocks, schedule_with_control};
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_store::header::{CampaignHeader, FORMAT};
 use plimsoll_store::{
-    BisectionProbe, CampaignDir, Confirm, Design, Fleet, Placement, Store, utc_now,
+    BisectionProbe, CampaignDir, ClientHostsHeader, Confirm, Design, Fleet, Placement, Store,
+    utc_now,
 };
 
 pub use self::candidates::as_survey;
 use self::candidates::{Candidates, candidates};
 pub(super) use self::design::{CellWithSettings, slices_bytes};
-use self::design::{Measured, measured};
+use self::design::{Measured, divisions, measured};
 use self::placement::{idle_cpus, placement};
 use crate::campaign::{check_free, check_is_ours, create_in_store, peak_size, state_size};
 use crate::error::LabError;
@@ -132,6 +135,8 @@ pub struct ConfirmRequest<'a> {
     pub data_dir: &'a Path,
     /// This program's version.
     pub plimsoll_version: &'a str,
+    /// The machines of its clients, if these are not next to the servers: by blocks alone.
+    pub client_hosts: Option<ClientHostsHeader>,
 }
 
 /// Makes a confirm campaign in the store and takes its data folder. The sentences say what was
@@ -145,6 +150,9 @@ pub fn create_confirm(
     request: &ConfirmRequest<'_>,
 ) -> Result<(CampaignDir, DataTurn, Vec<String>), LabError> {
     let (survey, choice) = (request.survey, &request.choice);
+    if request.client_hosts.is_some() && !matches!(choice.design, DesignChoice::Blocks(_)) {
+        return Err(no_turns_elsewhere());
+    }
     let mut notes = Vec::new();
     let candidates = candidates(survey, &choice.cells)?;
     if candidates.cells.len() == 2 {
@@ -168,10 +176,21 @@ pub fn create_confirm(
     let header = header(survey, plan, candidates, confirm, &data_dir);
     let header = CampaignHeader {
         plimsoll_version: request.plimsoll_version.to_owned(),
+        client_hosts: request.client_hosts.clone(),
         ..header
     };
     let name = header.plan.name.clone();
     Ok((create_in_store(store, header, &name)?, turn, notes))
+}
+
+/// Why candidates whose clients are on other machines do not meet by slices.
+pub(crate) fn no_turns_elsewhere() -> LabError {
+    LabError::Usage(
+        "by slices servers and clients take turns of milliseconds on one machine: with client \
+        hosts come to verdicts by blocks, with `[verdicts] blocks = 12` in the plan, or run the \
+        plan with --screen"
+            .into(),
+    )
 }
 
 /// The same for blocks that run on other machines, whose folders and disks are looked at there.
@@ -231,12 +250,13 @@ fn header(
         methodology_version: METHODOLOGY_VERSION,
         seed: survey.seed,
         plan_text: survey.plan_text.clone(),
-        schedule: schedule_with_control(plan.cells.len(), plan.blocks, survey.seed),
+        schedule: schedule_with_control(plan.cells.len(), plan.all_blocks(), survey.seed),
         cells: candidates.headers,
         plan,
         data_dir: data_dir.display().to_string(),
         confirm: Some(confirm),
         fleet: None,
+        client_hosts: None,
     }
 }
 
@@ -341,15 +361,15 @@ fn plan(
         (None, "") => of.name.clone(),
         (None, _) => format!("{}-confirm", of.name),
     };
+    let with_divisions = candidates.cells.iter().zip(&measured.divisions);
+    let cells: Vec<Cell> = with_divisions
+        .map(|(cell, division)| short(cell.clone(), division, &request.choice, confirm))
+        .collect();
     Plan {
         name,
         comparable: false,
-        cells: candidates
-            .cells
-            .iter()
-            .zip(&measured.divisions)
-            .map(|(cell, division)| short(cell.clone(), division, &request.choice, confirm))
-            .collect(),
+        split: split(of, &cells, measured.design),
+        cells,
         base: candidates.base,
         blocks: confirm.starts.or(confirm.blocks).unwrap_or(BLOCKS),
         // Counting rows after every step would be a visit to the caches.
@@ -362,6 +382,27 @@ fn plan(
         verdicts: None,
         ..of.clone()
     }
+}
+
+/// How often all cells of a plan run, and in how many parts: with verdicts about some of its tests
+/// these may be fewer than the plan says.
+pub fn blocks_of_run(plan: &Plan) -> Blocks {
+    let by_blocks = run_by_blocks(plan);
+    Blocks {
+        count: match plan.verdicts {
+            Some(Verdicts::Blocks(count)) => count,
+            _ => plan.blocks,
+        },
+        parts: by_blocks.as_ref().map_or(plan, |run| &run.plan).parts(),
+    }
+}
+
+/// What of the plan's tests is confirmed, in as many parts as the plan has or as there are tests
+/// for. Slices have none.
+fn split(of: &Plan, cells: &[Cell], design: Design) -> Option<Split> {
+    let parts = of.parts().filter(|_| design == Design::Blocks)?;
+    let mut fewer = (2..=parts as usize).rev();
+    fewer.find_map(|parts| Split::of(cells, parts))
 }
 
 /// What data takes: by slices all states and all copies at once, by blocks all states and the
@@ -423,23 +464,63 @@ fn loads_that_fit(
 }
 
 /// The cell with the steps of its trials.
-fn short(mut cell: Cell, division: &Division, choice: &ConfirmChoice, confirm: &Confirm) -> Cell {
-    let mut steps = division.steps.clone();
-    if confirm.design == Design::Blocks {
-        for step in &mut steps {
-            if let Some(planned_ns) = step.duration_ns() {
-                let time_ns = if choice.time_ns.is_some() {
-                    confirm.time_ns
-                } else {
-                    planned_ns.min(confirm.time_ns)
-                };
-                let age = confirm.age_ns.filter(|_| step.is_writing());
-                step.set_duration(time_ns, age);
-            }
+fn short(cell: Cell, division: &Division, choice: &ConfirmChoice, confirm: &Confirm) -> Cell {
+    let change = |step: &mut Step| {
+        if confirm.design == Design::Blocks {
+            let age = confirm.age_ns.filter(|_| step.is_writing());
+            shorten(step, (choice.time_ns, confirm.time_ns), age);
         }
+    };
+    with_steps(cell, division, change)
+}
+
+/// Gives a step of a block that ends by time the length that was asked for; where none was, its own
+/// but at most `most_ns`.
+fn shorten(step: &mut Step, (asked_ns, most_ns): (Option<u64>, u64), age_ns: Option<u64>) {
+    if let Some(planned_ns) = step.duration_ns() {
+        let time_ns = asked_ns.map_or(planned_ns.min(most_ns), |_| most_ns);
+        step.set_duration(time_ns, age_ns);
     }
+}
+
+fn with_steps(mut cell: Cell, division: &Division, change: impl Fn(&mut Step)) -> Cell {
+    let mut steps = division.steps.clone();
+    steps.iter_mut().for_each(change);
     cell.workload = cell.workload.with_steps(steps);
     cell
+}
+
+/// A plan with verdicts by blocks as its trials run it.
+pub(crate) struct RunByBlocks {
+    /// The plan with the steps of trials, as long as they are there, and divided as they are.
+    pub plan: Plan,
+    /// By cell: the steps that make the data that trials begin with a copy of. None where trials
+    /// make it.
+    pub before: Vec<Vec<Step>>,
+}
+
+/// What trials of a plan with verdicts by blocks run; `None` of another plan, and of one whose
+/// cells cannot be compared so, which `run` says.
+pub(crate) fn run_by_blocks(plan: &Plan) -> Option<RunByBlocks> {
+    let Some(Verdicts::Blocks(_)) = plan.verdicts else {
+        return None;
+    };
+    let divisions = divisions(&plan.cells, &plan.judged_steps()).ok()?;
+    let of_trials = plan.cells.iter().zip(&divisions);
+    let cells: Vec<Cell> = of_trials
+        .map(|(cell, division)| {
+            let change = |step: &mut Step| shorten(step, (None, BLOCKS_TIME_NS), None);
+            with_steps(cell.clone(), division, change)
+        })
+        .collect();
+    Some(RunByBlocks {
+        plan: Plan {
+            split: split(plan, &cells, Design::Blocks),
+            cells,
+            ..plan.clone()
+        },
+        before: divisions.into_iter().map(|of| of.before).collect(),
+    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use plimsoll_analysis::{STARTS_TO_LEAVE, StepProgress, progress};
 use plimsoll_core::plan::{Budget, Family, Step, Workload};
 use plimsoll_core::units::format_duration_ns;
+use plimsoll_stats::FEWEST_STARTS;
 use plimsoll_store::CampaignDir;
 
 use crate::confirm::stop_rule::Seen;
@@ -241,14 +242,23 @@ impl<'a> BudgetWatch<'a> {
         if chosen.is_empty() { all() } else { chosen }
     }
 
-    /// Why no other start may begin; `None` if it may.
-    pub fn why_no_time(&self, steps: &[Step]) -> Option<String> {
+    /// Why no other start may begin behind this one; `None` if it may.
+    pub fn why_no_time(&self, steps: &[Step], start: u32) -> Option<String> {
         let next = self.next_start(steps)?;
         (self.spent() + next > self.time_in_all()).then(|| {
+            let words = |time: Duration| format_duration_ns(time.as_secs() * 1_000_000_000);
+            let missing = (FEWEST_STARTS as u32).saturating_sub(start);
+            let enough = match missing {
+                0 => String::new(),
+                _ => format!(
+                    "; a verdict needs {FEWEST_STARTS} starts, so a budget of {} or more",
+                    words(self.spent() + next * missing + Duration::from_secs(1))
+                ),
+            };
             format!(
-                "the budget of {} has no room for another start of about {}",
+                "the budget of {} has no room for another start of about {}{enough}",
                 format_duration_ns(self.budget.time_ns),
-                format_duration_ns(next.as_secs() * 1_000_000_000)
+                words(next)
             )
         })
     }
@@ -305,8 +315,11 @@ fn summary(start: u32, progress: &[StepProgress], fits: Option<f64>) -> String {
         many => parts[0].push_str(&format!(", {many} others have verdicts")),
     }
     if let Some(fits) = fits.filter(|_| open().next().is_some()) {
-        let noun = if fits == 1.0 { "start" } else { "starts" };
-        parts.push(format!("about {fits:.0} more {noun} fit into the budget"));
+        parts.push(match fits.round() as u64 {
+            0 => "no other start fits into the budget".to_owned(),
+            1 => "about 1 more start fits into the budget".to_owned(),
+            many => format!("about {many} more starts fit into the budget"),
+        });
         let needs_more = |of: &&StepProgress| {
             let needed = of.starts_needed().map(|needed| needed - of.starts as f64);
             needed.is_some_and(|needed| needed > fits)
@@ -422,13 +435,19 @@ mod tests {
             summary(4, &progress[..1], Some(6.0)),
             "after start 4: 1 of 1 steps are done"
         );
+        for (fits, said) in [
+            (0.3, "; no other start fits into the budget; "),
+            (1.2, "; about 1 more start fits into the budget; "),
+        ] {
+            assert!(summary(4, &progress, Some(fits)).contains(said));
+        }
     }
 
     #[test]
     fn time_is_given_to_starts_that_end_within_it() {
         let mut watch = BudgetWatch::new(&BUDGET, SECOND, 32, 40 * SECOND, &[]);
         assert_eq!(
-            watch.why_no_time(&steps(8, 0)),
+            watch.why_no_time(&steps(8, 0), 3),
             None,
             "nobody knows how long it will take"
         );
@@ -438,15 +457,37 @@ mod tests {
         });
         assert!(
             watch
-                .why_no_time(&steps(8, 0))
+                .why_no_time(&steps(8, 0), 3)
                 .unwrap()
                 .contains("about 64.0s")
         );
         assert_eq!(
-            watch.why_no_time(&steps(4, 0)),
+            watch.why_no_time(&steps(4, 0), 3),
             None,
             "half of the steps are done"
         );
+    }
+
+    /// A budget of 40 s ended in "not judged", and nobody had been warned.
+    #[test]
+    fn a_budget_for_too_few_starts_says_what_a_verdict_needs() {
+        let budget = Budget {
+            time_ns: 40_000_000_000,
+            ..BUDGET
+        };
+        let mut watch = BudgetWatch::new(&budget, SECOND, 32, 25 * SECOND, &[]);
+        watch.book(Cost {
+            setup: 12 * SECOND,
+            step: 6 * SECOND,
+        });
+        let after = |start| watch.why_no_time(&steps(1, 0), start).unwrap();
+        // 25 s were spent, and a start takes 18.5 s.
+        assert_eq!(
+            after(1),
+            "the budget of 40.0s has no room for another start of about 18.0s; a verdict needs 3 \
+            starts, so a budget of 63.0s or more"
+        );
+        assert!(after(3).ends_with("about 18.0s"));
     }
 
     #[test]
@@ -567,7 +608,7 @@ mod tests {
                 .filter(|step| chosen.contains(&step.name))
                 .cloned()
                 .collect();
-            if watch.why_no_time(&of_start).is_some() {
+            if watch.why_no_time(&of_start, 3).is_some() {
                 break;
             }
             watch.before += watch.next_start(&of_start).unwrap();

@@ -131,7 +131,7 @@ fn has_enough(
     let summary = watch.look(campaign, workload, start, settled.as_ref());
     let is_done = watch.is_done();
     let open = watch.open_steps(workload);
-    let no_time = watch.why_no_time(&open).filter(|_| !is_done);
+    let no_time = watch.why_no_time(&open, start).filter(|_| !is_done);
     for line in summary.iter().chain(&no_time) {
         run.observer.notice(Notice::Remark(line));
     }

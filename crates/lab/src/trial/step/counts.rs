@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::plan::{Operation, Step};
 use plimsoll_core::readings::{HostReading, Reading, Readings};
-use plimsoll_core::record::{OperationRecord, TableCheck};
+use plimsoll_core::record::{ClientHostRecord, OperationRecord, TableCheck};
 use plimsoll_core::units::format_grouped;
 use plimsoll_load::{SecondRow, StepOutcome};
 use plimsoll_store::series::OperationSecond;
@@ -104,9 +104,37 @@ pub(super) fn hide_own_disk(host: &mut Readings) {
     }
 }
 
+/// Clients on hosts that are this machine under another name took their CPU time here, and are no
+/// strangers. What others took elsewhere is not this machine's.
+pub(super) fn add_clients_here(host: &mut Readings, clients: &[ClientHostRecord]) {
+    let here = clients.iter().filter(|host| host.shares_machine);
+    let cpu_s: f64 = here.map(|host| host.cpu_s).sum();
+    if let Some(own) = host.value(HostReading::ClientCpu) {
+        host.put(HostReading::ClientCpu, Ok(own + cpu_s));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clients_on_this_machine_are_no_strangers_and_those_elsewhere_take_nothing_here() {
+        let client = |shares_machine, cpu_s| ClientHostRecord {
+            shares_machine,
+            cpu_s,
+            ..ClientHostRecord::default()
+        };
+        let clients = [client(true, 3.0), client(false, 50.0)];
+        let mut host = Readings::default();
+        host.put(HostReading::ClientCpu, Ok(0.5));
+        add_clients_here(&mut host, &clients);
+        assert_eq!(host.value(HostReading::ClientCpu), Some(3.5));
+        let mut unknown = Readings::default();
+        unknown.put(HostReading::ClientCpu, Err("no clock".to_owned()));
+        add_clients_here(&mut unknown, &clients);
+        assert_eq!(unknown.value(HostReading::ClientCpu), None);
+    }
 
     #[test]
     fn a_profile_counts_the_events_of_a_workload_file() {

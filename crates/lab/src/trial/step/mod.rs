@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{Step, Verify};
 use plimsoll_core::readings::HostReading;
-use plimsoll_core::record::{ClientRecord, OperationRecord};
+use plimsoll_core::record::{ClientHostRecord, ClientRecord, OperationRecord};
 use plimsoll_core::rocksdb_stats;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::DrainLimits;
 use plimsoll_host::Looks;
 use plimsoll_load::{
-    Command, Ended, MonotonicClock, Progress, SecondRow, StepError, StepOptions, StepOutcome,
-    StepOutputs, run_step as run_workers,
+    Command, Control, Ended, MonotonicClock, Progress, SecondRow, StepError, StepOptions,
+    StepOutcome, StepOutputs, run_step as run_workers,
 };
 use plimsoll_store::event::StepDone;
 use plimsoll_store::layout::{SERVER_FOLDER, histogram_log_path, series_dir};
@@ -33,10 +33,11 @@ use plimsoll_store::series::{
     turns_path, waits_path, write_levels, write_turns, write_waits,
 };
 use plimsoll_store::sync_folder;
-use plimsoll_workload::{SharedServer, StepTasks, WorkloadRun};
+use plimsoll_workload::{RunState, SharedServer, StepTasks, WorkloadRun};
 
 use self::counts::{
-    difference, find_problem, hide_own_disk, operation_second, primary_operations, worst_share,
+    add_clients_here, difference, find_problem, hide_own_disk, operation_second,
+    primary_operations, worst_share,
 };
 use self::watching::{Watched, Watching};
 use super::early_end::EarlyEnd;
@@ -45,7 +46,9 @@ use super::progress::ProgressMeter;
 use super::turns::{TurnRunner, TurnsRecord, TurnsStopped};
 use super::waits::WaitSampling;
 use super::{DRAIN_LIMIT, Trial};
+use crate::clients::{PartStep, Records};
 use crate::leftovers::end_server;
+use crate::message::TrialOrder;
 use crate::perf::Recorder;
 
 /// A step in turns may work this long, which is longer than anybody waits.
@@ -125,6 +128,8 @@ struct StepRun<'r, 't> {
     log: BufWriter<File>,
     /// What each client did in each second; none once it is finished.
     series: Option<OperationsWriter>,
+    /// The hosts that its clients were on.
+    client_hosts: Vec<ClientHostRecord>,
 }
 
 /// What the workers leave when they have ended.
@@ -134,6 +139,8 @@ struct Loaded {
     turns: Option<Result<TurnsRecord, TurnsStopped>>,
     watched: Watched,
     waits: Option<WaitSampling>,
+    /// Of its client hosts; nothing where its clients were beside the server.
+    records: Option<Records>,
 }
 
 /// A step that has done all of its work; nothing of it is verified yet.
@@ -176,14 +183,13 @@ impl<'r, 't> StepRun<'r, 't> {
             tasks,
             log: BufWriter::new(log),
             series: Some(series),
+            client_hosts: Vec::new(),
         })
     }
 
     /// Lets the workers work, all at once or in turns, and watches them.
     fn load(&mut self) -> Result<Loaded, StepFailure> {
-        // Turns have measurements of their own.
-        let measuring = (!self.has_turns)
-            .then(|| Measuring::new(self.beside(), self.tasks.options.warm_up_ns > 0));
+        let measuring = self.measuring();
         let must_rest = self.must_rest();
         let waits = self.waits();
         let Trial {
@@ -193,10 +199,10 @@ impl<'r, 't> StepRun<'r, 't> {
             events,
             watchdog,
             next_step,
+            party,
             ..
         } = &mut *self.trial;
         let (control, watchdog, step) = (*control, &*watchdog, &self.step);
-        let meter = ProgressMeter::new(step, *next_step, order.cell.workload.steps().len());
         let mut watching = Watching {
             events,
             control,
@@ -204,7 +210,7 @@ impl<'r, 't> StepRun<'r, 't> {
             waits: waits.as_ref().filter(|_| !self.has_turns),
             server: self.server,
             step: &step.name,
-            meter,
+            meter: ProgressMeter::new(step, *next_step, order.cell.workload.steps().len()),
             watched: Watched {
                 measuring,
                 ..Watched::default()
@@ -216,25 +222,19 @@ impl<'r, 't> StepRun<'r, 't> {
         // The workers are used up by the step; what they count is asked for after it.
         let tasks = std::mem::take(&mut self.tasks.tasks);
         let (kinds, options, log) = (&self.tasks.kinds, &self.tasks.options, &mut self.log);
-        let series = &mut self.series;
-        let mut write_second = |row: &SecondRow| match series {
-            Some(series) => series
-                .append(&operation_second(row, kinds))
-                .map_err(|error| error.to_string()),
-            None => Ok(()),
-        };
+        let mut write_second = second_writer(&mut self.series, kinds);
         let outputs = StepOutputs {
             log,
             progress: &mut observe,
             seconds: &mut write_second,
         };
-        let (outcome, turns) = if self.has_turns {
-            let limit = Duration::from_nanos(order.watchdog_ns);
+        let party = party.as_ref().filter(|_| WorkloadRun::is_divisible(step));
+        let (outcome, turns, records) = if self.has_turns {
             let runner = TurnRunner::new(
                 &lifeline.commands,
                 control,
                 &step.name,
-                limit,
+                Duration::from_nanos(order.watchdog_ns),
                 watchdog,
                 (self.server, &order.data_dir),
             )?
@@ -248,18 +248,31 @@ impl<'r, 't> StepRun<'r, 't> {
                 };
                 run_workers(clock, kinds, tasks, control, &options, outputs)
             });
-            (outcome, Some(turns))
+            (outcome, Some(turns), None)
+        } else if let Some(party) = party {
+            self.server.give_tables_to_guests()?;
+            let state = self.workload.state();
+            let of = part_step(order, (step, state), &self.tasks, self.server, control);
+            let (outcome, of_hosts) = party.run(&of, tasks, outputs);
+            (outcome, None, Some(of_hosts))
         } else {
             let clock = Arc::new(MonotonicClock);
             let outcome = run_workers(&clock, kinds, tasks, control, options, outputs);
-            (outcome, None)
+            (outcome, None, None)
         };
         Ok(Loaded {
             outcome,
             turns,
             watched: watching.watched,
             waits,
+            records,
         })
+    }
+
+    /// What is measured beside the workers. Turns have measurements of their own.
+    fn measuring(&self) -> Option<Measuring> {
+        let has_warm_up = self.tasks.options.warm_up_ns > 0;
+        (!self.has_turns).then(|| Measuring::new(self.beside(), has_warm_up))
     }
 
     /// Begins to look at what sessions wait for, if the plan says so and the trial measures.
@@ -305,6 +318,7 @@ impl<'r, 't> StepRun<'r, 't> {
             turns,
             watched,
             waits,
+            records,
         } = loaded;
         // Its connection is closed before anything else is asked.
         let waits = waits.map(WaitSampling::end);
@@ -364,6 +378,12 @@ impl<'r, 't> StepRun<'r, 't> {
                     outcome.operations,
                 ));
             }
+        }
+        if let Some(records) = records {
+            self.client_hosts = records.map_err(|reason| {
+                StepFailure::with(EarlyEnd::Failed(reason), outcome.operations.clone())
+            })?;
+            add_clients_here(&mut measured.host, &self.client_hosts);
         }
         let facts = &self.tasks.counts;
         self.workload.book(&self.step, facts, &outcome);
@@ -455,7 +475,7 @@ impl<'r, 't> StepRun<'r, 't> {
     }
 
     /// Verifies the data, and writes down that the step is done.
-    fn record(self, finished: Finished) -> Result<(), StepFailure> {
+    fn record(mut self, finished: Finished) -> Result<(), StepFailure> {
         let Finished {
             outcome,
             mut measured,
@@ -502,6 +522,7 @@ impl<'r, 't> StepRun<'r, 't> {
             host: measured.host,
             engine_counters: difference(&measured.counters, &after),
             tables,
+            client_hosts: std::mem::take(&mut self.client_hosts),
         };
         if let Some(recorder) = measured.recorder {
             self.write_profile(recorder, &done)?;
@@ -522,6 +543,41 @@ impl<'r, 't> StepRun<'r, 't> {
             .finish(&order.cell.label, operations, us_per_op)
             .write(&order.dir.join(SERVER_FOLDER))?;
         Ok(())
+    }
+}
+
+/// What client hosts need of a step.
+/// Writes down finished seconds while there is a series.
+fn second_writer(
+    series: &mut Option<OperationsWriter>,
+    kinds: &[String],
+) -> impl FnMut(&SecondRow) -> Result<(), String> {
+    move |row| match series {
+        Some(series) => series
+            .append(&operation_second(row, kinds))
+            .map_err(|error| error.to_string()),
+        None => Ok(()),
+    }
+}
+
+fn part_step<'a>(
+    order: &'a TrialOrder,
+    (step, state): (&'a Step, RunState),
+    tasks: &'a StepTasks,
+    server: &'a SharedServer,
+    control: &'a Arc<Control>,
+) -> PartStep<'a> {
+    PartStep {
+        cell: &order.cell,
+        seed: order.seed,
+        step,
+        state,
+        settings: &order.settings,
+        counts: &tasks.counts,
+        options: &tasks.options,
+        kinds: &tasks.kinds,
+        server,
+        control,
     }
 }
 
