@@ -23,10 +23,11 @@ use crate::runs::results::{StepResult, step_result};
 use crate::steps::step_view::{StepView, step_view};
 use crate::steps::summary::summarise;
 use crate::stored::Stored;
-use crate::verdicts::{Basis, Experiment, Findings, Role, Spreads, basis, find};
-use crate::view::View;
+use crate::verdicts::pairs::by_block;
+use crate::verdicts::{Basis, Experiment, Finding, Findings, Role, Spreads, basis, find};
+use crate::view::{Books, View};
 use crate::waits::waited;
-use crate::words::books::books_that_disagree;
+use crate::words::books;
 use crate::words::cell_notes::{cells_notes, stop_problem};
 use crate::words::notes::notes;
 use crate::words::reasons::reasons;
@@ -108,6 +109,7 @@ pub fn analyse_among(
     });
     let again = control.as_ref().map(|(_, again)| again);
     set_paired_ratios(&mut steps, &findings);
+    mark_apart(&mut steps, &infos, &cells);
     // Once more: the steps have changed.
     let reported = reported(&cells, &steps);
     let of_plan = steps_left_out(&steps, &reported);
@@ -117,6 +119,7 @@ pub fn analyse_among(
         findings,
         profiles: profiled(&cells),
         waits: waited(&cells),
+        options: String::new(),
         title: title(campaigns),
         is_comparable: campaigns
             .iter()
@@ -132,13 +135,18 @@ pub fn analyse_among(
         beyond_build: Vec::new(),
         settings,
         notes: Vec::new(),
+        books: Books::default(),
         cells: infos,
     };
     // What follows looks at the finished view.
     view.beyond_build = beyond::within(&view);
+    let labels = view.cells.iter().map(|info| info.label.as_str());
+    let (books, unequal) = books::audit(labels.zip(&cells));
+    view.books = books;
     let of_cells = notes_of_cells(&view, &cells, basis);
     view.notes = notes(&view);
-    view.notes.extend(of_plan.into_iter().chain(of_cells));
+    view.notes
+        .extend(of_plan.into_iter().chain(unequal).chain(of_cells));
     Ok(view)
 }
 
@@ -186,8 +194,12 @@ fn environments(cells: &[CellRuns<'_>], infos: &mut [CellInfo]) -> Differences {
         .iter()
         .map(|cell| first_record(cell, |record| record.environment.as_ref()).map(flatten))
         .collect();
-    for (info, facts) in infos.iter_mut().zip(&environments) {
-        info.machine = facts.as_ref().map(machines::identity).unwrap_or_default();
+    for ((info, facts), cell) in infos.iter_mut().zip(&environments).zip(cells) {
+        let clients = cell.campaign.header.client_hosts.as_ref();
+        let identity = facts
+            .as_ref()
+            .map(|facts| machines::identity(facts, clients));
+        info.machine = identity.unwrap_or_default();
     }
     compare(&environments).behind(compare(&sessions(infos)))
 }
@@ -251,7 +263,6 @@ fn notes_of_cells(view: &View, cells: &[CellRuns<'_>], basis: Basis) -> Vec<Stri
         cells.filter_map(move |(info, cell)| note(&info.label, cell))
     };
     let mut notes = cells_notes(cells);
-    notes.extend(each(books_that_disagree));
     notes.extend(each(stop_problem));
     notes.extend(each(starved_clients));
     // By slices a server rests between its turns: what settles does so there.
@@ -262,19 +273,37 @@ fn notes_of_cells(view: &View, cells: &[CellRuns<'_>], basis: Basis) -> Vec<Stri
 }
 
 /// Tables of ratios and verdicts of one campaign must not differ: the ratio of two medians is
-/// another number than the estimate over pairs.
+/// another number than the estimate over pairs. What ran once on both sides is one pair.
 fn set_paired_ratios(steps: &mut [StepView], findings: &Findings) {
-    for finding in findings
-        .all
-        .iter()
-        .filter(|finding| finding.role == Role::Throughput && finding.basis != Basis::Screen)
-    {
-        let outcome = steps
-            .iter_mut()
-            .find(|step| step.name == finding.step)
-            .map(|step| &mut step.outcomes[finding.cell]);
-        if let (Some(outcome), Some(estimate)) = (outcome, finding.estimate) {
-            outcome.paired_ratio = Some(estimate.ratio);
+    let of_throughput = |finding: &&Finding| finding.role == Role::Throughput;
+    for finding in findings.all.iter().filter(of_throughput) {
+        let Some(step) = steps.iter_mut().find(|step| step.name == finding.step) else {
+            continue;
+        };
+        // The load of a screen runs in every part of its block.
+        let has_several = |cell: usize| step.outcomes[cell].rate_of_blocks.len() > 1;
+        let is_once = !has_several(finding.cell) && !has_several(finding.base);
+        if finding.basis == Basis::Screen && is_once {
+            continue;
+        }
+        if let Some(estimate) = finding.estimate {
+            step.outcomes[finding.cell].paired_ratio = Some(estimate.ratio);
+        }
+    }
+}
+
+/// Marks what has numbers of other machines than its base's alone, in campaigns over hosts.
+fn mark_apart(steps: &mut [StepView], infos: &[CellInfo], cells: &[CellRuns<'_>]) {
+    for step in steps {
+        for (index, cell) in cells.iter().enumerate() {
+            let base = &cells[infos[index].base];
+            let is_over_hosts = cell.campaign.header.fleet.is_some()
+                && cell.campaign.header.id == base.campaign.header.id;
+            let has_number = |cell: &CellRuns<'_>| !cell.valued(&step.name).is_empty();
+            let has_both = infos[index].base != index && has_number(cell) && has_number(base);
+            if is_over_hosts && has_both {
+                step.outcomes[index].is_apart = by_block(base, cell, &step.name).is_empty();
+            }
         }
     }
 }

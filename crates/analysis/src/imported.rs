@@ -324,6 +324,7 @@ fn results(cells: &[&Cell<'_>], steps: &[&ImportedStep]) -> Vec<StepResult> {
             cell: index,
             step: step.name.clone(),
             block: 1,
+            part: None,
             trial: 0,
             attempt: u32::from(result.is_some()),
             host: None,
@@ -333,6 +334,7 @@ fn results(cells: &[&Cell<'_>], steps: &[&ImportedStep]) -> Vec<StepResult> {
             events: Vec::new(),
             operations: Vec::new(),
             measures,
+            client_hosts: Vec::new(),
         }
     };
     (0..cells.len())

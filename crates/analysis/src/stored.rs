@@ -121,6 +121,7 @@ mod tests {
             data_dir: "/var/tmp/plimsoll".into(),
             confirm: None,
             fleet: None,
+            client_hosts: None,
         }
     }
 

@@ -5,7 +5,7 @@ use crate::groups::{Group, RowCost};
 use crate::verdicts::Findings;
 
 pub use crate::cells::beyond::{BeyondBuild, FactKind};
-pub use crate::cells::campaigns::CampaignInfo;
+pub use crate::cells::campaigns::{CampaignInfo, PartInfo};
 pub use crate::cells::cell_info::CellInfo;
 pub use crate::cells::differences::Differences;
 pub use crate::cells::settings::{NotAsAsked, OnlyIn, Setting, Settings};
@@ -26,6 +26,7 @@ pub use crate::steps::published::{PublishedRow, PublishedTable, Section};
 pub use crate::steps::shapes::LevelShape;
 pub use crate::steps::step_view::{StepView, TestPlace};
 pub use crate::steps::summary::Summary;
+pub use crate::words::books::Books;
 pub use crate::words::reasons::Reason;
 
 /// What a report shows. The base cell comes first in `cells` and in every table.
@@ -61,6 +62,8 @@ pub struct View {
     pub reasons: Vec<Reason>,
     /// What a reader must know before the numbers.
     pub notes: Vec<String>,
+    /// Counts that have to be equal, wherever they were written. Those that are not have a note.
+    pub books: Books,
     /// What is concluded about each cell against the base.
     pub findings: Findings,
     /// What the tests of each section report together.
@@ -71,6 +74,9 @@ pub struct View {
     pub profiles: Vec<crate::profiles::Profiled>,
     /// What sessions waited for, where they were looked at.
     pub waits: Vec<crate::waits::Waited>,
+    /// What commands that a reader is told to type repeat of the command that was typed, such as
+    /// ` --cache DIR`: empty, or each option behind a space.
+    pub options: String,
 }
 
 impl View {
@@ -91,11 +97,13 @@ impl View {
             settings: Settings::default(),
             reasons: Vec::new(),
             notes: Vec::new(),
+            books: Books::default(),
             findings: Findings::none(),
             groups: Vec::new(),
             row_costs: Vec::new(),
             profiles: Vec::new(),
             waits: Vec::new(),
+            options: String::new(),
         }
     }
 }

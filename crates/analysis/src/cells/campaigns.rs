@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::plan::{Cell, Verify};
-use plimsoll_store::{CampaignRecord, CampaignState, TrialRecord, in_commands};
+use plimsoll_core::schedule::Unit;
+use plimsoll_core::units::format_duration_ns;
+use plimsoll_store::{CampaignRecord, CampaignState, TrialRecord, continuing, in_commands};
 
 use crate::cells::selection::{Candidate, find as find_cells};
 use crate::cells::version_groups::{Version, grouped};
@@ -26,6 +28,8 @@ pub struct CampaignInfo {
     pub progress: String,
     /// It, as commands take it.
     pub name: String,
+    /// The command that runs what is missing of it.
+    pub continuing: String,
     /// What the numbers mean: see the changelog.
     pub methodology_version: u32,
     /// The program that made it.
@@ -34,10 +38,24 @@ pub struct CampaignInfo {
     pub blocks: u32,
     /// How rows were verified: `full`, `end` or `counters`.
     pub verify: &'static str,
-    /// The machines that its blocks ran on and how many each; empty for one that ran at home.
+    /// The machines that its blocks ran on and how many each, or how many parts of blocks; empty for
+    /// one that ran at home.
     pub hosts: Vec<(String, usize)>,
+    /// What its tests are divided into; empty if blocks are whole.
+    pub parts: Vec<PartInfo>,
+    /// Whether trials begin with a copy of data that was loaded before, as in a confirm.
+    pub copies_data: bool,
     /// Folders among its trials that are not called like trials: nobody reads them.
     pub strangers: Vec<String>,
+}
+
+/// A part of every block of a campaign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartInfo {
+    /// Its tests, in the order they run.
+    pub tests: Vec<String>,
+    /// The machines that it ran on, by name; empty at home.
+    pub hosts: Vec<String>,
 }
 
 /// The plan's base, or that of the experiment where the campaign confirms another.
@@ -117,6 +135,7 @@ pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
         state: state(campaign.state),
         progress: progress(campaign),
         name: in_commands(&campaign.path),
+        continuing: continuing(header.fleet.as_ref(), &campaign.path),
         methodology_version: header.methodology_version,
         plimsoll_version: header.plimsoll_version.clone(),
         blocks: header.plan.blocks,
@@ -126,13 +145,19 @@ pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
             Verify::Counters => "counters",
         },
         hosts: hosts(campaign),
+        parts: parts(campaign),
+        copies_data: campaign
+            .header
+            .confirm
+            .as_ref()
+            .is_some_and(|confirm| confirm.before.iter().any(|steps| !steps.is_empty())),
         strangers: campaign.strangers.clone(),
     }
 }
 
-/// How many blocks each machine has run, by the latest complete trial of each block.
-fn hosts(campaign: &CampaignRecord) -> Vec<(String, usize)> {
-    let mut of_block: BTreeMap<u32, (u32, &str)> = BTreeMap::new();
+/// The machine of each block, or of each part of one: that of its latest complete trial.
+fn hosts_of_units(campaign: &CampaignRecord) -> BTreeMap<Unit, &str> {
+    let mut of_unit: BTreeMap<Unit, (u32, &str)> = BTreeMap::new();
     for scheduled in &campaign.header.schedule {
         let attempts = campaign
             .trials
@@ -142,22 +167,44 @@ fn hosts(campaign: &CampaignRecord) -> Vec<(String, usize)> {
             let Some(host) = trial.place().host else {
                 continue;
             };
-            let latest = of_block
-                .entry(scheduled.block)
+            let latest = of_unit
+                .entry(scheduled.unit())
                 .or_insert((trial.attempt, host));
             if trial.attempt > latest.0 {
                 *latest = (trial.attempt, host);
             }
         }
     }
+    let hosts = of_unit.into_iter();
+    hosts.map(|(unit, (_, host))| (unit, host)).collect()
+}
+
+/// How many blocks, or parts of them, each machine has run.
+fn hosts(campaign: &CampaignRecord) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for (_, host) in of_block.into_values() {
+    for host in hosts_of_units(campaign).into_values() {
         *counts.entry(host).or_default() += 1;
     }
     counts
         .into_iter()
-        .map(|(host, blocks)| (host.to_owned(), blocks))
+        .map(|(host, units)| (host.to_owned(), units))
         .collect()
+}
+
+fn parts(campaign: &CampaignRecord) -> Vec<PartInfo> {
+    let Some(split) = &campaign.header.plan.split else {
+        return Vec::new();
+    };
+    let hosts = hosts_of_units(campaign);
+    let of_part = |(part, tests): (u32, &Vec<String>)| {
+        let own = hosts.iter().filter(|(unit, _)| unit.part == Some(part));
+        let names: BTreeSet<&str> = own.map(|(_, host)| *host).collect();
+        PartInfo {
+            tests: tests.clone(),
+            hosts: names.into_iter().map(str::to_owned).collect(),
+        }
+    };
+    (1..).zip(&split.parts).map(of_part).collect()
 }
 
 fn state(state: CampaignState) -> &'static str {
@@ -169,10 +216,21 @@ fn state(state: CampaignState) -> &'static str {
     }
 }
 
-/// `interrupted, 7 of 24 trials are done`; of a campaign whose trials all began `not complete`.
+/// `interrupted, 7 of 24 trials are done`; `ended within its budget of 8m00s`, or `ended early: all
+/// was decided`; of a campaign whose trials all began `not complete`.
 pub(crate) fn progress(campaign: &CampaignRecord) -> String {
-    if campaign.state != CampaignState::Broken {
-        return state(campaign.state).to_owned();
+    match campaign.state {
+        CampaignState::Broken => {}
+        CampaignState::Decided => {
+            return match campaign.header.budget() {
+                None => "ended early: all was decided".to_owned(),
+                Some(budget) => format!(
+                    "ended within its budget of {}",
+                    format_duration_ns(budget.time_ns)
+                ),
+            };
+        }
+        other => return state(other).to_owned(),
     }
     let schedule = &campaign.header.schedule;
     let with = |is_it: fn(&TrialRecord) -> bool| {

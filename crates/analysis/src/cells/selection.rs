@@ -58,6 +58,30 @@ pub fn find(name: &str, candidates: &[Candidate]) -> Result<Vec<usize>, Analysis
         })
 }
 
+/// The one cell that a base's name stands for. In a campaign with verdicts `postgres@16` stands for
+/// a cell and for its A/A control, `postgres@16.cx10b#2`: the cell is meant.
+///
+/// # Errors
+///
+/// If the name stands for no cell, or for several that are not a cell and its controls.
+pub(crate) fn find_base(name: &str, candidates: &[Candidate]) -> Result<usize, AnalysisError> {
+    let found = find(name, candidates)?;
+    let label = |cell: usize| candidates[cell].label.as_str();
+    let has_all = |cell: usize| {
+        let control = format!("{}#", label(cell));
+        let mut others = found.iter().filter(|other| **other != cell);
+        others.all(|other| label(*other).starts_with(&control))
+    };
+    let meant = found.iter().copied().find(|cell| has_all(*cell));
+    meant.ok_or_else(|| {
+        let cells: Vec<&str> = found.iter().map(|cell| label(*cell)).collect();
+        AnalysisError::AmbiguousBase {
+            name: name.to_owned(),
+            cells: cells.join(", "),
+        }
+    })
+}
+
 /// The cells to show, base first. Without `builds` all are shown in their order; a base that
 /// `builds` leaves out is shown all the same when it was asked for by name, else the first cell
 /// shown stands in for it.
@@ -79,19 +103,7 @@ pub fn choose(
         chosen = (0..candidates.len()).collect();
     }
     let base = match base {
-        Some(name) => match find(name, candidates)?.as_slice() {
-            [one] => *one,
-            several => {
-                let cells: Vec<&str> = several
-                    .iter()
-                    .map(|cell| candidates[*cell].label.as_str())
-                    .collect();
-                return Err(AnalysisError::AmbiguousBase {
-                    name: name.to_owned(),
-                    cells: cells.join(", "),
-                });
-            }
-        },
+        Some(name) => find_base(name, candidates)?,
         None if chosen.contains(&plan_base) => plan_base,
         None => chosen[0],
     };
@@ -151,5 +163,25 @@ mod tests {
             error.contains("my8406_rel.z10a, my8406_rel.z11a"),
             "{error}"
         );
+    }
+
+    /// `explain STEP postgres@16` was refused in every campaign with verdicts, where the base has a
+    /// control of the same build.
+    #[test]
+    fn a_base_is_not_mistaken_for_its_control() {
+        let cells = |labels: &[&str]| -> Vec<Candidate> {
+            let build = |label: &str| label.split('.').next().unwrap().to_owned();
+            let candidate = |label: &&str| Candidate {
+                label: (*label).to_owned(),
+                build: build(label),
+            };
+            labels.iter().map(candidate).collect()
+        };
+        let all = cells(&["pg16.c#2", "pg16.c", "pg18.c"]);
+        assert_eq!(choose(&all, Some("pg16"), &[], 0).unwrap(), [1, 0, 2]);
+        assert_eq!(choose(&all, Some("pg16.c#2"), &[], 0).unwrap(), [0, 1, 2]);
+        let two = cells(&["pg16.c", "pg16.c#2", "pg16.d"]);
+        let error = choose(&two, Some("pg16"), &[], 0).unwrap_err().to_string();
+        assert!(error.contains("pg16.c, pg16.c#2, pg16.d"), "{error}");
     }
 }

@@ -29,6 +29,17 @@ pub fn tests_in_words(group: &Group) -> String {
     }
 }
 
+/// What its estimate rests on: `8 starts`, or `1 block`; `0 starts` if it has none.
+pub fn starts_in_words(group: &Group) -> String {
+    let starts = group.estimate.map_or(0, |estimate| estimate.starts);
+    let noun = match group.basis {
+        Basis::Slices => "start",
+        _ => "block",
+    };
+    let ends = if starts == 1 { "" } else { "s" };
+    format!("{starts} {noun}{ends}")
+}
+
 /// The columns of each group's line in a terminal: section, cells, verdict, change, what it rests
 /// on, and how many of its tests differ.
 pub fn group_lines(view: &View) -> Vec<Vec<String>> {
@@ -38,21 +49,16 @@ pub fn group_lines(view: &View) -> Vec<Vec<String>> {
             "{} vs {}",
             view.cells[group.cell].label, view.cells[group.base].label
         );
-        let (change, starts) = match &group.estimate {
-            None => ("no start in common".to_owned(), 0),
-            Some(estimate) => (change_with_interval(estimate), estimate.starts),
+        let change = match &group.estimate {
+            None => "no start in common".to_owned(),
+            Some(estimate) => change_with_interval(estimate),
         };
-        let noun = match group.basis {
-            Basis::Slices => "start",
-            _ => "block",
-        };
-        let ends = if starts == 1 { "" } else { "s" };
         vec![
             section(group),
             cells,
             group.verdict.name().to_owned(),
             change,
-            format!("{starts} {noun}{ends}"),
+            starts_in_words(group),
             tests_in_words(group),
         ]
     };

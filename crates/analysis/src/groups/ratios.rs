@@ -36,7 +36,7 @@ pub(crate) fn ratios(finding: &Finding, cells: &[CellRuns<'_>]) -> Ratios {
             pairs
                 .into_iter()
                 .filter_map(|pair| {
-                    let block = pair.0.block;
+                    let block = pair.0.unit.block;
                     let ratio = of_block(pair)?;
                     Some((
                         block,

@@ -106,8 +106,8 @@ pub(crate) struct Fitted {
     pub misfit: f64,
 }
 
-/// Every test of the campaign with three sizes or more, for each cell. `control` is the base's
-/// second instance: a ratio by slices is to the mean of both.
+/// Every test of the campaign with three sizes or more, for each cell; where blocks are in parts, in
+/// one of them. `control` is the base's second instance: a ratio by slices is to the mean of both.
 pub(crate) fn row_costs(
     findings: &Findings,
     steps: &[StepView],
@@ -132,13 +132,25 @@ pub(crate) fn row_costs(
                 let Some(first) = of_test.first() else {
                     continue;
                 };
-                let size = |finding: &&Finding| size(finding, steps, cells, control);
-                let fitted = fitted(of_test.iter().filter_map(size).collect());
+                let mut of_parts: BTreeMap<Option<u32>, Vec<Size>> = BTreeMap::new();
+                for finding in &of_test {
+                    let part = part_of(&cells[finding.base], &finding.step);
+                    let size = size(finding, steps, cells, control);
+                    of_parts.entry(part).or_default().extend(size);
+                }
+                let most = of_parts.into_values().rev().max_by_key(Vec::len);
+                let fitted = most.and_then(fitted);
                 all.extend(fitted.map(|fitted| placed(test, first, fitted)));
             }
         }
     }
     all
+}
+
+/// The part of its blocks that a test runs in. Costs of two parts are not on one line: they may be
+/// those of two machines, and are those of tables that other tests have worked on.
+fn part_of(cell: &CellRuns<'_>, step: &str) -> Option<u32> {
+    cell.used(step).find_map(|run| run.unit.part)
 }
 
 fn placed(test: &str, first: &Finding, fitted: Fitted) -> RowCost {
@@ -193,7 +205,9 @@ fn size(
                 true => f64::from(step.clients) * 1e6 / value,
                 false => value,
             });
-            logs.entry(run.block).or_default().extend(cost.map(f64::ln));
+            logs.entry(run.unit.block)
+                .or_default()
+                .extend(cost.map(f64::ln));
         }
     }
     let known = logs.into_iter().filter(|(_, logs)| !logs.is_empty());

@@ -182,13 +182,18 @@ impl Facts<'_> {
             * ratio(statements, transactions, "no operation was done")?)
     }
 
+    /// Clients on other hosts took their CPU time there: what the server's machine read is that of
+    /// whoever watched them.
     pub(super) fn cpu_us_per_operation(&self, reading: HostReading) -> Answer {
         let operations = self.operations()?;
-        let whole = ratio(
-            self.reading(reading)? * 1e6,
-            operations,
-            "no operation was done",
-        )?;
+        let hosts = &self.done.client_hosts;
+        let cpu_s = match reading {
+            HostReading::ClientCpu if !hosts.is_empty() => {
+                hosts.iter().map(|host| host.cpu_s).sum()
+            }
+            _ => self.reading(reading)?,
+        };
+        let whole = ratio(cpu_s * 1e6, operations, "no operation was done")?;
         let of_turn = if reading == HostReading::ClientCpu {
             |turn: &Turn| turn.client_cpu_ns
         } else {

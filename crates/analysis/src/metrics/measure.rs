@@ -105,7 +105,7 @@ mod tests {
     use plimsoll_core::plan::{Operation, STATEMENT_NOTES};
     use plimsoll_core::readings::{HostReading, Reading, Readings};
     use plimsoll_core::record::{
-        ClientRecord, EncodedHistogram, OperationRecord, Pacing, TurnSums,
+        ClientHostRecord, ClientRecord, EncodedHistogram, OperationRecord, Pacing, TurnSums,
     };
 
     use super::*;
@@ -589,6 +589,26 @@ mod tests {
             answer(&[(HostReading::CpuSystem, Err("no /proc/stat"))]),
             Err("no /proc/stat".to_owned())
         );
+    }
+
+    /// Their CPU time stood for that of this machine, and as much of strangers went unseen.
+    #[test]
+    fn clients_elsewhere_hide_no_cpu_of_strangers_here() {
+        let mut done = read_write_step();
+        let server = Err("processes of its own".to_owned());
+        done.host.put(HostReading::ProcessCpu, server);
+        // Whoever watches the clients took 1 s here, and the clients 6 s and 3 s elsewhere.
+        done.host.put(HostReading::ClientCpu, Ok(1.0));
+        let host = |cpu_s| ClientHostRecord {
+            cpu_s,
+            ..ClientHostRecord::default()
+        };
+        done.client_hosts = vec![host(6.0), host(3.0)];
+        let mut values = values(&done, Ok(&[]));
+        let mut value = |name| values.remove(name).unwrap().value.unwrap();
+        // 80 CPU seconds of the machine in 20 s, 30 of them the server's.
+        assert!((value("foreign_cpu_cores") - 49.0 / 20.0).abs() < 1e-9);
+        assert!((value("client_cpu_us_per_op") - 9.0e6 / 60_000.0).abs() < 1e-9);
     }
 
     #[test]

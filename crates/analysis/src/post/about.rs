@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use itertools::Itertools;
+use plimsoll_core::plan::TestName;
 use plimsoll_core::toolchain::{COMPILER, FLAGS, OPTIMISATION, PACKAGER};
 use plimsoll_core::units::BYTES_PER_GIB;
 
-use super::material::Subject;
+use super::imported_ramps;
+use super::material::{Kind, Subject, Test};
+use super::tables::file_name;
 use super::text::{count, list};
 use super::value::{Part, Section, Sentence};
-use crate::view::{CellInfo, View};
+use crate::view::{CampaignInfo, CellInfo, View};
 
 /// Said where the campaign does not hold a fact.
 const NOT_RECORDED: &str = "not recorded";
@@ -26,12 +29,15 @@ pub(crate) fn builds(view: &View, subjects: &[Subject]) -> Section {
         let versions = format!("{title}: {}", list(&names));
         bullets.push(Sentence::plain(versions));
     }
-    let cells: Vec<&CellInfo> = subjects
+    let cells: Vec<(String, usize)> = subjects
         .iter()
-        .flat_map(|subject| subject.releases.iter().map(|of| &view.cells[of.cell]))
+        .flat_map(|subject| {
+            let releases = subject.releases.iter();
+            releases.map(|of| (named(subjects, subject, &of.name), of.cell))
+        })
         .collect();
-    bullets.extend(toolchains(&cells).into_iter().map(Sentence::plain));
-    bullets.push(Sentence::plain(configs(&cells)));
+    bullets.extend(toolchains(view, &cells).into_iter().map(Sentence::plain));
+    bullets.extend(configs(view, &cells).into_iter().map(Sentence::plain));
     if !view.beyond_build.is_empty() {
         let labels: Vec<&str> = view.cells.iter().map(|cell| cell.label.as_str()).collect();
         let lines = view.beyond_build.iter().map(|of| of.line(&labels));
@@ -40,22 +46,32 @@ pub(crate) fn builds(view: &View, subjects: &[Subject]) -> Section {
             lines.collect::<Vec<_>>().join("; ")
         )));
     }
-    bullets.push(Sentence::plain(hardware(view)));
+    bullets.extend(machines(view, &cells).into_iter().map(Sentence::plain));
     Section {
         title: "Builds, configuration and hardware".to_owned(),
         parts: vec![Part::bullets("", bullets)],
     }
 }
 
-/// Who compiled the builds and how: a bullet for each way.
-fn toolchains(cells: &[&CellInfo]) -> Vec<String> {
+/// A release's name, behind its product where there are several.
+fn named(subjects: &[Subject], subject: &Subject, name: &str) -> String {
+    match subjects.len() {
+        1 => name.to_owned(),
+        _ => format!("{} {name}", subject.title())
+            .trim_start()
+            .to_owned(),
+    }
+}
+
+/// Who compiled the builds and how: a bullet for each way. Cells have their names with them.
+fn toolchains(view: &View, cells: &[(String, usize)]) -> Vec<String> {
     let told: Vec<String> = cells
         .iter()
-        .map(|info| toolchain(&info.toolchain))
+        .map(|(_, cell)| toolchain(&view.cells[*cell].toolchain))
         .collect();
     let ways = told.iter().unique().map(|way| {
         let of_way = cells.iter().zip(&told).filter(|(_, other)| *other == way);
-        let names: Vec<String> = of_way.map(|(info, _)| info.label.clone()).collect();
+        let names: Vec<String> = of_way.map(|((name, _), _)| name.clone()).collect();
         match (way.as_str(), names.len() == cells.len()) {
             ("", true) => format!("who compiled them, compiler and flags: {NOT_RECORDED}"),
             ("", false) => format!("{}: {NOT_RECORDED}", list(&names)),
@@ -81,28 +97,76 @@ fn toolchain(known: &BTreeMap<String, String>) -> String {
     facts.chain(flags).join(", ")
 }
 
-fn configs(cells: &[&CellInfo]) -> String {
-    let names: Vec<&str> = cells
-        .iter()
-        .map(|info| info.config.as_str())
-        .filter(|config| !config.is_empty())
-        .unique()
-        .collect();
-    let settings = cells.iter().all(|info| info.config_settings.is_empty());
-    let contents = match settings {
-        true => format!("; what is in it: {NOT_RECORDED}"),
-        false => String::new(),
-    };
-    match names[..] {
-        [] => format!("configuration: {NOT_RECORDED}"),
-        _ => format!("configuration: {}{contents}", names.join(", ")),
+/// More settings than this are counted, and are in a file.
+const FEW_SETTINGS: usize = 8;
+
+/// The configs by name, each with its settings where they are recorded: a bullet for each.
+fn configs(view: &View, cells: &[(String, usize)]) -> Vec<String> {
+    let all = cells.iter().map(|(_, cell)| &view.cells[*cell]);
+    let named = all.filter(|info| !info.config.is_empty());
+    let named: Vec<&CellInfo> = named.unique_by(|info| &info.config).collect();
+    let names: Vec<String> = named.iter().map(|info| info.config.clone()).collect();
+    match () {
+        () if names.is_empty() => vec![format!("configuration: {NOT_RECORDED}")],
+        () if named.iter().all(|info| info.config_settings.is_empty()) => {
+            vec![format!(
+                "configuration: {}; what is in it: {NOT_RECORDED}",
+                names.join(", ")
+            )]
+        }
+        () => named
+            .iter()
+            .map(|info| format!("configuration {}: {}", info.config, settings(info)))
+            .collect(),
     }
 }
 
-/// CPU, memory, storage and kernel of the machine, as the trials recorded them.
-fn hardware(view: &View) -> String {
+/// Where the settings of a config are.
+fn config_file(info: &CellInfo) -> String {
+    format!("{}.txt", file_name(&["config", &info.config]))
+}
+
+/// `fsync = off, shared_buffers = 1GB`, of many how many there are and where they are.
+fn settings(info: &CellInfo) -> String {
+    let all = &info.config_settings;
+    match all.len() {
+        0 => "the engine's own defaults".to_owned(),
+        few if few <= FEW_SETTINGS => {
+            let settings = all.iter().map(|(name, value)| format!("{name} = {value}"));
+            settings.collect::<Vec<_>>().join(", ")
+        }
+        many => format!(
+            "{many} settings, in {} next to this post",
+            config_file(info)
+        ),
+    }
+}
+
+/// The machines: a bullet for each, with the cells that ran there if there are several.
+fn machines(view: &View, cells: &[(String, usize)]) -> Vec<String> {
+    let told: Vec<String> = cells
+        .iter()
+        .map(|(_, cell)| hardware(view, *cell))
+        .collect();
+    let distinct: Vec<&String> = told.iter().unique().collect();
+    let one = |way: &&String| {
+        let of_way = cells.iter().zip(&told).filter(|(_, other)| other == way);
+        let names: Vec<String> = of_way.map(|((name, _), _)| name.clone()).collect();
+        match distinct.len() {
+            1 => (*way).clone(),
+            _ => format!("{}: {way}", list(&names)),
+        }
+    };
+    match distinct.is_empty() {
+        true => vec![hardware(view, 0)],
+        false => distinct.iter().map(one).collect(),
+    }
+}
+
+/// CPU, memory, storage and kernel of a cell's machine, as its trials recorded them.
+fn hardware(view: &View, cell: usize) -> String {
     let fact = |name: &str| {
-        let mut known = view.environment.of_cell(0);
+        let mut known = view.environment.of_cell(cell);
         let (_, value) = known.find(|(known, _)| *known == name)?;
         (!value.starts_with("unavailable")).then(|| value.to_owned())
     };
@@ -110,7 +174,7 @@ fn hardware(view: &View) -> String {
     let parts = [
         fact("cpu_model"),
         fact("cpus_online").map(|cpus| format!("{cpus} CPUs online")),
-        fact("smt").map(|smt| format!("SMT {smt}")),
+        fact("smt").map(|control| smt(&control)),
         memory.map(|bytes| format!("{:.0} GiB RAM", bytes / BYTES_PER_GIB)),
         fact("data_filesystem").map(|filesystem| format!("data on {filesystem}")),
         fact("os"),
@@ -123,6 +187,16 @@ fn hardware(view: &View) -> String {
     match known.is_empty() {
         true => format!("hardware, operating system and kernel: {NOT_RECORDED}"),
         false => format!("hardware: {}", known.join(", ")),
+    }
+}
+
+/// Simultaneous multithreading in words, of what the kernel's `smt/control` says.
+fn smt(control: &str) -> String {
+    match control {
+        "notsupported" => "no SMT".to_owned(),
+        "notimplemented" => "SMT not known to the kernel".to_owned(),
+        "forceoff" => "SMT off".to_owned(),
+        state => format!("SMT {state}"),
     }
 }
 
@@ -139,15 +213,15 @@ pub(crate) fn benchmark(view: &View, subjects: &[Subject]) -> Section {
         [] => format!("clients, tables and rows: {NOT_RECORDED}"),
         _ => loads.join("; "),
     }));
-    sentences.extend(
-        subjects
-            .first()
-            .map(|subject| Sentence::plain(steps(view, subject))),
-    );
-    sentences.push(Sentence::plain(
-        "the purpose is to search for regressions from new CPU overhead and mutex contention"
-            .to_owned(),
-    ));
+    let first = subjects.first().filter(|subject| !subject.tests.is_empty());
+    sentences.extend(first.map(|subject| Sentence::plain(steps(view, subject))));
+    let ramps = imported_ramps::all(view);
+    sentences.extend(ramps.iter().map(|(ramp, _)| {
+        let users: Vec<String> = ramp.users.iter().map(u32::to_string).collect();
+        Sentence::plain(format!("{} with {} users", ramp.test, list(&users)))
+    }));
+    let purposes = subjects.iter().filter_map(|subject| purpose(view, subject));
+    sentences.extend(purposes.unique().map(Sentence::plain));
     let mut parts = vec![Part::bullets("", sentences)];
     let native = view
         .campaigns
@@ -162,10 +236,40 @@ pub(crate) fn benchmark(view: &View, subjects: &[Subject]) -> Section {
     }
 }
 
+/// What a benchmark is for, where its author has said it. Of a user's own statements nobody has.
+fn purpose(view: &View, subject: &Subject) -> Option<&'static str> {
+    let is_of_sysbench = |test: &Test| {
+        let step = &view.steps[test.step];
+        step.test.is_some_and(|place| place.group.is_some())
+            || TestName::parse(&test.name).is_some()
+    };
+    let is_ramp = |test: &str| TestName::parse(test).is_some();
+    let mut ramps = view.summary.ramps.iter();
+    match subject.kind {
+        Kind::InsertBenchmark => Some(
+            "the Insert Benchmark is about inserts into a table with secondary indexes, and about \
+             queries while rows are inserted at a fixed rate",
+        ),
+        Kind::Statements
+            if subject.tests.iter().all(is_of_sysbench)
+                && ramps.all(|ramp| is_ramp(&ramp.test)) =>
+        {
+            Some(
+                "the purpose of these tests is to search for regressions from new CPU overhead \
+                 and mutex contention",
+            )
+        }
+        Kind::Statements | Kind::Rocksdb => None,
+    }
+}
+
+/// Steps below this many seconds have them with a decimal.
+const SHORT_S: f64 = 10.0;
+
 /// How many tests in which groups, and how long one took.
 fn steps(view: &View, subject: &Subject) -> String {
     let groups = subject.groups.iter();
-    let groups = groups.map(|group| format!("{} {}", group.tests.len(), group.title));
+    let groups = groups.map(|group| format!("{} ({})", group.title, group.tests.len()));
     let groups: Vec<String> = groups.collect();
     let mut seconds: Vec<f64> = subject
         .tests
@@ -175,8 +279,11 @@ fn steps(view: &View, subject: &Subject) -> String {
         .collect();
     seconds.sort_by(f64::total_cmp);
     let long = match (seconds.first(), seconds.last()) {
-        (Some(least), Some(most)) if format!("{least:.0}") == format!("{most:.0}") => {
-            format!("{least:.0} s each")
+        (Some(least), Some(most)) if format!("{least:.1}") == format!("{most:.1}") => {
+            format!("{least:.1} s each").replace(".0 s", " s")
+        }
+        (Some(least), Some(most)) if *most < SHORT_S => {
+            format!("{least:.1} to {most:.1} s each")
         }
         (Some(least), Some(most)) => format!("{least:.0} to {most:.0} s each"),
         _ => format!("seconds of each {NOT_RECORDED}"),
@@ -191,30 +298,68 @@ fn steps(view: &View, subject: &Subject) -> String {
     )
 }
 
+/// The file of the plan of a campaign, by its place in the view.
+fn plan_file(place: usize) -> String {
+    match place {
+        0 => "plan.toml".to_owned(),
+        later => format!("plan-{}.toml", later + 1),
+    }
+}
+
+/// The plans as they were written, for a user may have a file of their own, and what is in configs
+/// of many settings: name and text.
+pub(crate) fn files(view: &View) -> Vec<(String, String)> {
+    let large = view.cells.iter();
+    let large = large.filter(|info| info.config_settings.len() > FEW_SETTINGS);
+    let configs = large.unique_by(|info| &info.config).map(|info| {
+        let settings = info.config_settings.iter();
+        let lines = settings.map(|(name, value)| format!("{name} = {value}\n"));
+        (config_file(info), lines.collect())
+    });
+    let native = view
+        .campaigns
+        .iter()
+        .enumerate()
+        .filter(|(_, campaign)| campaign.state != "imported" && !campaign.plan_text.is_empty());
+    native
+        .map(|(place, campaign)| (plan_file(place), campaign.plan_text.clone()))
+        .chain(configs)
+        .collect()
+}
+
 /// How to run it again, and where its numbers are.
 pub(crate) fn repeat(view: &View) -> Section {
-    let sentence = |campaign: &crate::view::CampaignInfo| {
+    let sentence = |(place, campaign): (usize, &CampaignInfo)| {
         let text = match campaign.state {
             "imported" => format!(
                 "campaign {}: imported results of another tool; the command that made them is not \
                  recorded",
                 campaign.id
             ),
-            _ => format!(
-                "campaign {}, {}: plan {}, seed {}: plimsoll run {} --seed {}",
-                campaign.id,
-                campaign.progress,
-                campaign.plan,
-                campaign.seed,
-                campaign.plan,
-                campaign.seed
-            ),
+            _ => {
+                let (id, progress, plan, seed) = (
+                    &campaign.id,
+                    &campaign.progress,
+                    &campaign.plan,
+                    campaign.seed,
+                );
+                let file = plan_file(place);
+                let command = match campaign.plan_text.is_empty() {
+                    true => String::new(),
+                    false => {
+                        format!(
+                            "; the plan is next to this post: plimsoll run {file} --seed {seed}"
+                        )
+                    }
+                };
+                format!("campaign {id}, {progress}: plan {plan}, seed {seed}{command}")
+            }
         };
         Sentence::plain(text)
     };
-    let mut sentences: Vec<Sentence> = view.campaigns.iter().map(sentence).collect();
+    let mut sentences: Vec<Sentence> = view.campaigns.iter().enumerate().map(sentence).collect();
     sentences.push(Sentence::plain(
-        "the tables of this post are beside it as files, as Markdown, TSV and CSV".to_owned(),
+        "the tables of this post are next to it as files, as Markdown, TSV and CSV".to_owned(),
     ));
     Section {
         title: "How to repeat it, and the data".to_owned(),
@@ -225,6 +370,18 @@ pub(crate) fn repeat(view: &View) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn smt_is_told_in_words() {
+        for (control, words) in [
+            ("on", "SMT on"),
+            ("off", "SMT off"),
+            ("forceoff", "SMT off"),
+            ("notsupported", "no SMT"),
+        ] {
+            assert_eq!(smt(control), words);
+        }
+    }
 
     #[test]
     fn a_toolchain_is_told_without_its_warnings() {

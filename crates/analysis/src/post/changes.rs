@@ -1,10 +1,11 @@
 //! What a group of tests did from one release to another, and the sentence that says so.
 
+use itertools::{Either, Itertools};
 use plimsoll_stats::median;
 
 use super::material::{Group, Subject};
 use super::text::{change as signed, count, gain, list, ratio};
-use super::thresholds::{Class, is_stable, is_stable_test, rounded_percent, to_five};
+use super::thresholds::{Band, Class, is_stable, is_stable_test, rounded_percent, to_five};
 use super::value::{Said, Sentence};
 
 /// Up to so many tests a common direction has a magnitude.
@@ -58,14 +59,26 @@ impl Size {
 impl Change {
     /// `None` if no test has both.
     pub fn of(subject: &Subject, group: &Group, from: usize, to: usize) -> Option<Self> {
-        let members: Vec<(usize, f64, Class)> = group
-            .tests
-            .iter()
-            .filter_map(|test| {
-                let ratio = subject.tests[*test].ratio(from, to)?;
-                Some((*test, ratio, subject.band.class(ratio)))
-            })
-            .collect();
+        let (missing, ratios): (Vec<usize>, Vec<(usize, f64)>) =
+            group
+                .tests
+                .iter()
+                .partition_map(|test| match subject.tests[*test].ratio(from, to) {
+                    Some(ratio) => Either::Right((*test, ratio)),
+                    None => Either::Left(*test),
+                });
+        Self::of_ratios(&ratios, subject.band, [from, to], missing)
+    }
+
+    /// Of tests, by any number of theirs, with new / old. `None` without a test.
+    pub fn of_ratios(
+        ratios: &[(usize, f64)],
+        band: Band,
+        [from, to]: [usize; 2],
+        missing: Vec<usize>,
+    ) -> Option<Self> {
+        let class = |(test, ratio): &(usize, f64)| (*test, *ratio, band.class(*ratio));
+        let members: Vec<(usize, f64, Class)> = ratios.iter().map(class).collect();
         let ratios: Vec<f64> = members.iter().map(|(_, ratio, _)| *ratio).collect();
         let kind = match () {
             () if is_stable(&ratios) => Kind::Stable,
@@ -78,12 +91,7 @@ impl Change {
             to,
             kind,
             median: median(&ratios)?,
-            missing: group
-                .tests
-                .iter()
-                .copied()
-                .filter(|test| subject.tests[*test].ratio(from, to).is_none())
-                .collect(),
+            missing,
             members,
         })
     }
@@ -103,6 +111,10 @@ impl Change {
             () => Size::Mixed,
         };
         (of.into_iter().map(|(ratio, _)| ratio).collect(), size)
+    }
+
+    pub fn is_stable(&self) -> bool {
+        self.kind == Kind::Stable
     }
 
     pub fn losers(&self) -> Vec<f64> {
@@ -138,27 +150,31 @@ impl Change {
     pub fn sentence(&self, subject: &Subject) -> Sentence {
         let span = subject.span(self.from, self.to);
         let without = self.without(subject);
-        let text = match self.kind {
-            Kind::Stable => {
-                let run = match self.is_run(subject) {
-                    true => {
-                        let (old, new) = (subject.name(self.from), subject.name(self.to));
-                        format!("from {old} through {new}")
-                    }
-                    false => span,
-                };
-                format!(
-                    "{run} throughput is stable (median {}){}",
-                    signed(self.median),
-                    self.exceptions(subject)
-                )
+        let span = match self.kind {
+            Kind::Stable if self.is_run(subject) => {
+                let (old, new) = (subject.name(self.from), subject.name(self.to));
+                format!("from {old} through {new}")
             }
-            Kind::AllLose | Kind::AllGain => format!("{span} {}", self.common(subject.noun())),
-            Kind::Counted => format!("{span} there are {}", self.counts(subject.noun())),
+            _ => span,
         };
+        let result = self.result(subject.noun(), || self.exceptions(subject));
         Sentence {
-            text: format!("{text}{without}"),
+            text: format!("{span} {result}{without}"),
             cells: self.said(subject),
+        }
+    }
+
+    /// `there are big regressions for all 9 tests (median -20.8%)`: the sentence without what it
+    /// is from and to. `exceptions` is asked where the group is stable.
+    pub fn result(&self, noun: &str, exceptions: impl Fn() -> String) -> String {
+        match self.kind {
+            Kind::Stable => format!(
+                "throughput is stable (median {}){}",
+                signed(self.median),
+                exceptions()
+            ),
+            Kind::AllLose | Kind::AllGain => self.common(noun),
+            Kind::Counted => format!("there are {}", self.counts(noun)),
         }
     }
 
@@ -228,7 +244,11 @@ impl Change {
         };
         let median = signed(self.median);
         let all = match ratios.len() {
-            1 => format!("the only {noun}"),
+            1 => {
+                let word = word.trim_end_matches('s');
+                let size = size.word();
+                return format!("there is a {size}{word} of the only {noun} ({median})");
+            }
             2 => format!("both {noun}s"),
             all => format!("all {all} {noun}s"),
         };
@@ -279,16 +299,27 @@ impl Change {
         }
     }
 
+    /// The ratios of the direction that more than half of the tests have, and whether it is down.
+    fn common_side(&self) -> Option<(Vec<f64>, bool)> {
+        let (losers, gainers) = (self.losers(), self.gainers());
+        let all = self.members.len();
+        match () {
+            () if 2 * losers.len() > all => Some((losers, true)),
+            () if 2 * gainers.len() > all => Some((gainers, false)),
+            () => None,
+        }
+    }
+
+    /// How many tests a common result is about; `None` if there is none.
+    pub fn in_common(&self) -> Option<usize> {
+        Some(self.common_side()?.0.len())
+    }
+
     /// `~20% less throughput (6 of 9 tests, median of those -20.4%)`, if more than half of the
     /// tests have one direction.
     pub fn common_result(&self, noun: &str) -> Option<String> {
-        let (losers, gainers) = (self.losers(), self.gainers());
         let all = self.members.len();
-        let (of, is_loss) = match () {
-            () if 2 * losers.len() > all => (losers, true),
-            () if 2 * gainers.len() > all => (gainers, false),
-            () => return None,
-        };
+        let (of, is_loss) = self.common_side()?;
         let middle = median(&of)?;
         let much = match is_loss {
             true => format!("~{}% less", rounded_percent(100.0 * (1.0 - middle))),

@@ -87,6 +87,8 @@ pub(crate) struct Costs {
     pub metric: &'static Metric,
     /// By place of release, in the metric's unit.
     pub values: Vec<Option<f64>>,
+    /// The most that twins of the test differ by, as an absolute logarithm; 0 without twins.
+    noise: f64,
 }
 
 impl Costs {
@@ -121,12 +123,33 @@ impl Costs {
                 .zip(&of.rates)
                 .all(|(measure, rate)| measure.is_some() || rate.is_none());
             let metric = all.iter().flatten().next()?.0;
-            is_whole.then(|| Self {
-                cost,
-                metric,
-                values: all.iter().map(|of| of.map(|(_, value)| value)).collect(),
+            is_whole.then(|| {
+                let values = all.iter().map(|of| of.map(|(_, value)| value)).collect();
+                Self {
+                    cost,
+                    metric,
+                    values,
+                    noise: 0.0,
+                }
+                .with_noise(subject)
             })
         })
+    }
+
+    fn with_noise(mut self, subject: &Subject) -> Self {
+        let twins = subject.noise.twins.iter();
+        let differences = twins.filter_map(|of| {
+            let ratio = self.ratio(of.places[0], of.places[1])?;
+            Some(ratio.ln().abs()).filter(|by| by.is_finite())
+        });
+        self.noise = differences.fold(0.0, f64::max);
+        self
+    }
+
+    /// Whether a change is within what is called stable, or less in whole percent than what twins
+    /// of the test differ by.
+    pub fn is_stable(&self, ratio: f64) -> bool {
+        is_stable_cost(ratio, self.noise)
     }
 
     pub fn ratio(&self, from: usize, to: usize) -> Option<f64> {
@@ -172,48 +195,89 @@ pub(crate) fn telling(
     if let Some(test) = group.tests.iter().find(is_asked) {
         return Some(Telling {
             test: *test,
-            why: "as asked".to_owned(),
+            why: "it was asked for".to_owned(),
         });
     }
-    let claimable: Vec<usize> = group
-        .tests
+    let (candidates, what) = candidates(subject, group);
+    let most = candidates
         .iter()
-        .copied()
-        .filter(|test| !subject.is_two_state(*test))
-        .collect();
-    let single: Vec<usize> = claimable
-        .iter()
-        .copied()
-        .filter(|test| subject.tests[*test].is_single_statement())
-        .collect();
-    let candidates = if single.is_empty() { claimable } else { single };
-    let (base, newest) = (subject.base, subject.newest());
-    let grown = candidates.iter().filter_map(|test| {
-        let costs = Costs::of(view, subject, *test, Cost::Switches)?;
-        Some((*test, costs.ratio(base, newest)?, costs.metric))
-    });
-    let most = grown.max_by(|a, b| a.1.total_cmp(&b.1));
-    if let Some((test, ratio, metric)) = most.filter(|(_, ratio, _)| *ratio > SWITCHES_GREW) {
+        .filter_map(|test| grown(view, subject, *test))
+        .max_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    if let Some(of) = most.filter(|of| of.ratio > SWITCHES_GREW) {
+        let since = match subject.is_series {
+            true => format!("since {}", subject.name(subject.base)),
+            false => subject.span(subject.base, of.to),
+        };
         let why = format!(
-            "of the group's single statements its {} grew most: {} since {}",
-            Cost::Switches.words(metric),
-            whole_change(ratio),
-            subject.name(base)
+            "of the group's {what}, its {} grew most: {} {since}",
+            Cost::Switches.words(of.metric),
+            whole_change(of.ratio),
         );
-        return Some(Telling { test, why });
+        return Some(Telling { test: of.test, why });
     }
     let moved = candidates.iter().filter_map(|test| {
         let costs = Costs::of(view, subject, *test, Cost::Cpu)?;
         let pairs = subject.pairs().into_iter();
         let logs = pairs.filter_map(|[from, to]| Some(costs.ratio(from, to)?.ln().abs()));
-        Some((*test, logs.sum::<f64>(), costs.metric))
+        // What a column of zeros ends in is not a change.
+        let sum = Some(logs.sum::<f64>()).filter(|sum| sum.is_finite())?;
+        Some((*test, sum, costs.metric))
     });
     let (test, _, metric) = moved.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let over = match subject.is_series {
+        true => "over the series",
+        false => "against the base",
+    };
     let why = format!(
-        "of the group's single statements its {} moved most over the series",
+        "of the group's {what}, its {} moved most {over}",
         Cost::Cpu.words(metric)
     );
     Some(Telling { test, why })
+}
+
+/// The tests that may be it, and what they are: single statements where there are others.
+fn candidates(subject: &Subject, group: &Group) -> (Vec<usize>, &'static str) {
+    let claimable = group.tests.iter().copied();
+    let has_ratio = |test: usize| {
+        let mut pairs = subject.pairs().into_iter();
+        pairs.any(|[from, to]| subject.tests[test].ratio(from, to).is_some())
+    };
+    let claimable = claimable.filter(|test| !subject.is_two_state(*test) && has_ratio(*test));
+    let (mixed, single): (Vec<usize>, Vec<usize>) =
+        claimable.partition(|test| subject.tests[*test].is_mixed());
+    match (mixed.is_empty(), single.is_empty()) {
+        (true, _) => (single, "tests"),
+        (false, true) => (mixed, "tests"),
+        (false, false) => (single, "single statements"),
+    }
+}
+
+/// How far the context switches of a test grew.
+struct Grown {
+    test: usize,
+    /// The place of the release that they grew in.
+    to: usize,
+    ratio: f64,
+    metric: &'static Metric,
+}
+
+/// From the base to the newest version; of configs the one in which they grew most.
+fn grown(view: &View, subject: &Subject, test: usize) -> Option<Grown> {
+    let costs = Costs::of(view, subject, test, Cost::Switches)?;
+    let others = match subject.is_series {
+        true => vec![subject.newest()],
+        false => subject.speakers.clone(),
+    };
+    let ratios = others
+        .into_iter()
+        .filter_map(|to| Some((to, costs.ratio(subject.base, to)?)));
+    let (to, ratio) = ratios.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(Grown {
+        test,
+        to,
+        ratio,
+        metric: costs.metric,
+    })
 }
 
 /// Sentences on the costs of one test.
@@ -239,7 +303,7 @@ pub(crate) fn sentences(view: &View, subject: &Subject, test: usize) -> Vec<Sent
             .iter()
             .flat_map(|costs| written(subject, test, costs)),
     );
-    all.extend(of(Cost::Reads).and_then(|costs| reads(subject, &costs)));
+    all.extend(of(Cost::Reads).and_then(|costs| reads(subject, test, &costs)));
     all
 }
 
@@ -271,7 +335,10 @@ fn steady_switches(subject: &Subject, test: usize, costs: &Costs) -> Option<Sent
 fn is_steady(subject: &Subject, costs: &Costs, from: usize, to: usize) -> bool {
     let inside = |place: &&usize| (from..=to).contains(*place);
     let places: Vec<usize> = subject.speakers.iter().filter(inside).copied().collect();
-    let is_stable = |from, to| costs.ratio(from, to).is_some_and(is_stable_cost);
+    let is_stable = |from, to| {
+        let ratio = costs.ratio(from, to);
+        ratio.is_some_and(|ratio| costs.is_stable(ratio))
+    };
     is_stable(from, to) && places.windows(2).all(|pair| is_stable(pair[0], pair[1]))
 }
 
@@ -376,8 +443,10 @@ fn verb(costs: &Costs, from: usize, to: usize, is_plural: bool) -> String {
     let s = if is_plural { "" } else { "s" };
     match () {
         // The other half moved: this half has its number, too.
-        () if is_stable_cost(ratio) && is_plural => format!("are stable ({})", whole_change(ratio)),
-        () if is_stable_cost(ratio) => format!("is stable ({})", whole_change(ratio)),
+        () if costs.is_stable(ratio) && is_plural => {
+            format!("are stable ({})", whole_change(ratio))
+        }
+        () if costs.is_stable(ratio) => format!("is stable ({})", whole_change(ratio)),
         () if ratio < 1.0 => format!("drop{s} by {by}%"),
         () => format!("grow{s} by {by}%"),
     }
@@ -389,7 +458,8 @@ fn written(subject: &Subject, test: usize, costs: &Costs) -> Vec<Sentence> {
     let is_much = |place: usize| costs.values[place].is_some_and(|kib| kib >= least);
     let sentence = |pair: [usize; 2]| {
         let ratio = costs.ratio(pair[0], pair[1])?;
-        let is_moved = (ratio - 1.0).abs() > WRITTEN && is_much(pair[0]);
+        let is_moved = (ratio - 1.0).abs() > WRITTEN && !costs.is_stable(ratio);
+        let is_moved = is_moved && is_much(pair[0]);
         is_moved.then(|| Sentence {
             text: format!(
                 "{} {} {}",
@@ -404,7 +474,7 @@ fn written(subject: &Subject, test: usize, costs: &Costs) -> Vec<Sentence> {
 }
 
 /// The releases that read from storage.
-fn reads(subject: &Subject, costs: &Costs) -> Option<Sentence> {
+fn reads(subject: &Subject, test: usize, costs: &Costs) -> Option<Sentence> {
     let reading: Vec<usize> = subject
         .speakers
         .iter()
@@ -425,16 +495,22 @@ fn reads(subject: &Subject, costs: &Costs) -> Option<Sentence> {
             costs.words(),
             super::text::list(&named)
         ),
-        cells: Vec::new(),
+        cells: reading
+            .iter()
+            .filter(|place| **place != subject.base)
+            .flat_map(|place| costs.said(subject, test, subject.base, *place))
+            .collect(),
     })
 }
 
 /// How many of the changes of throughput by more than 5 % CPU per operation explains: of throughput
 /// x CPU nothing is left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Explained {
     pub by_cpu: usize,
     pub all: usize,
+    /// Throughput and CPU per operation of each of them.
+    pub cells: Vec<Said>,
 }
 
 impl Explained {
@@ -462,6 +538,14 @@ impl Explained {
                 if (rate - 1.0).abs() > LARGE && is_counted(*test, rate) {
                     explained.all += 1;
                     explained.by_cpu += usize::from((rate * cost - 1.0).abs() <= EXPLAINED);
+                    let of_cpu = cpu.said(subject, *test, *from, *to);
+                    let throughput = of_cpu.iter().map(|of| Said {
+                        metric: "throughput",
+                        ratio: rate,
+                        ..of.clone()
+                    });
+                    explained.cells.extend(throughput);
+                    explained.cells.extend(of_cpu.iter().cloned());
                 }
             }
         }
@@ -482,6 +566,10 @@ pub(crate) fn cause(view: &View, subject: &Subject, group: &Group) -> Option<Sen
         ""
     };
     let text = match of.by_cpu {
+        0 => format!(
+            "{changes} of throughput by more than 5%{between}: CPU per operation explains none of \
+             them"
+        ),
         by if by == of.all => format!(
             "{changes} of throughput by more than 5%{between}: CPU per operation explains all of \
              them"
@@ -491,7 +579,10 @@ pub(crate) fn cause(view: &View, subject: &Subject, group: &Group) -> Option<Sen
              them, the others need another reason"
         ),
     };
-    Some(Sentence::plain(text))
+    Some(Sentence {
+        text,
+        cells: of.cells,
+    })
 }
 
 /// What the telling test's costs allow to say about a change of its throughput.
@@ -525,6 +616,12 @@ pub(crate) fn hedged(
 
 /// Whether a subject's steps have costs of this kind at all.
 pub(crate) fn has_costs(view: &View, subject: &Subject) -> bool {
-    subject.kind != Kind::Rocksdb
-        && (0..subject.tests.len()).any(|test| Costs::of(view, subject, test, Cost::Cpu).is_some())
+    let has_change = |test: usize| {
+        let costs = Costs::of(view, subject, test, Cost::Cpu);
+        costs.is_some_and(|costs| {
+            let mut pairs = subject.pairs().into_iter();
+            pairs.any(|[from, to]| costs.ratio(from, to).is_some())
+        })
+    };
+    subject.kind != Kind::Rocksdb && (0..subject.tests.len()).any(has_change)
 }

@@ -9,11 +9,18 @@ use super::value::{Bullet, List, Part, Said, Section, Sentence};
 /// Medians in this range are about as fast: engines differ by more than versions do.
 const ABOUT_AS_FAST: std::ops::RangeInclusive<f64> = 0.87..=1.15;
 
-/// A section if there are several products: each against the first.
+/// What the words mean, for readers.
+pub(super) const MEANING: &str = "two engines: about as fast if the median is 0.87 to 1.15, faster \
+                                  or slower if the median and two thirds are on one side";
+
+/// A section if there are several products: each against the first. What is of no known product is
+/// not compared.
 pub(super) fn section(subjects: &[Subject]) -> Option<Section> {
-    let (first, others) = subjects.split_first()?;
+    let is_known = |subject: &&Subject| !subject.product.is_empty();
+    let first = subjects.iter().find(is_known)?;
+    let others = subjects.iter().filter(is_known);
     let mut sentences = Vec::new();
-    for other in others.iter().filter(|other| other.product != first.product) {
+    for other in others.filter(|other| other.product != first.product) {
         for group in first.groups.iter().filter(|group| group.is_claimed) {
             sentences.extend(sentence(first, other, group));
         }
@@ -21,7 +28,7 @@ pub(super) fn section(subjects: &[Subject]) -> Option<Section> {
     (!sentences.is_empty()).then(|| Section {
         title: "Results: engines side by side".to_owned(),
         parts: vec![Part::List(List {
-            heading: "The newest version of each; configs differ as well".to_owned(),
+            heading: "One version of each, as named; configs differ as well".to_owned(),
             bullets: sentences.into_iter().map(Bullet::from).collect(),
         })],
     })
@@ -66,7 +73,7 @@ fn sentence(a: &Subject, b: &Subject, group: &Group) -> Option<Sentence> {
 }
 
 /// `b is faster than a in 9 of 12 steps (median 1.21)`, `b is about as fast as a (median 1.02)`.
-fn words([a, b]: &[String; 2], ratios: &[f64], middle: f64, noun: &str) -> String {
+pub(super) fn words([a, b]: &[String; 2], ratios: &[f64], middle: f64, noun: &str) -> String {
     let all = ratios.len();
     let faster = ratios.iter().filter(|ratio| **ratio > 1.0).count();
     let told = |faster: usize| {

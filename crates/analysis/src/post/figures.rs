@@ -15,12 +15,12 @@ const MANY_RELEASES: usize = 7;
 /// Relative throughput of a group over the releases that speak, as bars, and as dots with the noise
 /// of twins. `alt` is the first sentence of the section.
 pub(crate) fn of_group(subject: &Subject, group: &Group, base: usize, alt: &str) -> Vec<Figure> {
-    let shown: Vec<usize> = subject
-        .speakers
-        .iter()
-        .copied()
-        .filter(|place| *place > base)
-        .collect();
+    // A later base has the versions behind it.
+    let is_shown = |place: &usize| match base == subject.base || !subject.is_series {
+        true => *place != base,
+        false => *place > base,
+    };
+    let shown: Vec<usize> = subject.speakers.iter().copied().filter(is_shown).collect();
     if shown.is_empty() {
         return Vec::new();
     }
@@ -34,6 +34,15 @@ pub(crate) fn of_group(subject: &Subject, group: &Group, base: usize, alt: &str)
             .collect(),
         intervals: vec![None; group.tests.len()],
     };
+    let series: Vec<Line> = shown.iter().map(line).collect();
+    // Nothing to divide: a picture would be empty.
+    if !series
+        .iter()
+        .flat_map(|line| &line.values)
+        .any(Option::is_some)
+    {
+        return Vec::new();
+    }
     let chart = Chart {
         base: name.clone(),
         unit: "throughput".to_owned(),
@@ -42,16 +51,15 @@ pub(crate) fn of_group(subject: &Subject, group: &Group, base: usize, alt: &str)
             .iter()
             .map(|test| subject.tests[*test].name.clone())
             .collect(),
-        series: shown.iter().map(line).collect(),
+        series,
     };
     let figure = |kind: &str, form| Figure {
         name: file_name(&[&subject.title(), kind, &group.title, name]),
         title: format!("{}: throughput relative to {name}", group.title),
         caption: format!(
-            "{}, {}; base {name}; {}.",
-            subject.title(),
-            group.title,
-            subject.runs_per_version()
+            "{}; base {name}; {}.",
+            subject.captioned(&group.title),
+            subject.runs_of_each()
         ),
         alt: alt.to_owned(),
         form,
@@ -97,6 +105,13 @@ pub(crate) fn of_costs(view: &View, subject: &Subject, test: usize) -> Option<Fi
         .filter_map(|cost| Costs::of(view, subject, test, *cost))
         .collect();
     let base = subject.base;
+    let is_other = |(place, value): (usize, &Option<f64>)| place != base && value.is_some();
+    if !all
+        .iter()
+        .any(|of| of.values.iter().enumerate().any(is_other))
+    {
+        return None;
+    }
     let has_base = |of: &&Costs| of.values[base].is_some_and(|value| value > of.cost.least());
     let (shown, zero): (Vec<&Costs>, Vec<&Costs>) = all.iter().partition(has_base);
     if shown.is_empty() {
@@ -125,10 +140,7 @@ pub(crate) fn of_costs(view: &View, subject: &Subject, test: usize) -> Option<Fi
     Some(Figure {
         name: file_name(&[&subject.title(), "costs", name]),
         title: format!("{name}: costs per operation relative to {base}"),
-        caption: format!(
-            "{name}, base {base}; {}{left_out}.",
-            subject.runs_per_version()
-        ),
+        caption: format!("{name}, base {base}; {}{left_out}.", subject.runs_of_each()),
         alt: format!("Costs per operation of {name} over releases, relative to {base}"),
         form: Form::PerOperation {
             releases: subject.releases.iter().map(|of| of.name.clone()).collect(),
@@ -168,15 +180,18 @@ pub(crate) fn of_seconds(view: &View, subject: &Subject, test: usize) -> Option<
     let name = &step.name;
     builds
         .iter()
-        .any(|of| !of.rates.is_empty())
+        .any(|of| of.rates.iter().any(Option::is_some))
         .then(|| Figure {
             name: file_name(&[&subject.title(), "seconds", name]),
             title: format!("{name}: throughput over its seconds"),
             caption: format!(
-                "{}, {name}, second by second; one run each.",
-                subject.title()
+                "{}, second by second; one run each.",
+                subject.captioned(name)
             ),
-            alt: format!("Throughput of {name} over its seconds, a row per version"),
+            alt: format!(
+                "Throughput of {name} over its seconds, a row per {}",
+                subject.each
+            ),
             form: Form::Seconds {
                 rate_unit: unit(rate),
                 response_unit: response.map(unit).unwrap_or_default(),

@@ -32,19 +32,21 @@ pub(super) fn subject(versions: &[&str], rates: &[(&str, &[f64])]) -> Subject {
                 .collect(),
         })
         .collect();
-    let noise = Noise::of(&releases, &tests);
+    let groups = vec![Group {
+        title: "writes".to_owned(),
+        tests: (0..tests.len()).collect(),
+        is_claimed: true,
+    }];
+    let noise = Noise::of(&releases, &tests, &groups, None);
     Subject {
         kind: Kind::Statements,
         product: "MySQL".to_owned(),
         config: String::new(),
         is_series: true,
-        speakers: speakers(&releases),
+        each: "version",
+        speakers: speakers(&releases, |_| true),
         base: 0,
-        groups: vec![Group {
-            title: "writes".to_owned(),
-            tests: (0..tests.len()).collect(),
-            is_claimed: true,
-        }],
+        groups,
         band: Band::new(noise.p95()),
         runs: 1,
         releases,

@@ -2,7 +2,7 @@
 
 use super::material::{Group, Subject};
 use super::text::{change, list, ratio, whole_change};
-use super::value::{Said, Sentence};
+use super::value::{Part, Said, Sentence};
 use crate::metrics::{self, Metric};
 use crate::runs::status::Status;
 use crate::view::{Outcome, StepView, View};
@@ -53,7 +53,7 @@ pub(super) fn named_rate(step: &StepView) -> Option<f64> {
 }
 
 /// Whether the background writers of an outcome missed the rate in the name of its step.
-pub(super) fn missed_named_rate(step: &StepView, outcome: &Outcome) -> bool {
+pub(crate) fn missed_named_rate(step: &StepView, outcome: &Outcome) -> bool {
     let rate = named_rate(step).filter(|_| outcome.target_per_s.is_none());
     rate.zip(outcome.number(metrics::IPS))
         .is_some_and(|(rate, ips)| ips < SLA * rate)
@@ -101,7 +101,7 @@ pub(super) fn tuples(subject: &Subject, group: &Group) -> Option<Sentence> {
     })
 }
 
-/// A metric of a step in the base and in the newest release.
+/// A metric of a step in two releases.
 struct Pair {
     metric: &'static Metric,
     old: f64,
@@ -109,7 +109,8 @@ struct Pair {
 }
 
 impl Pair {
-    fn of(view: &View, subject: &Subject, test: usize, name: &str) -> Option<Self> {
+    fn of(view: &View, over: &Over<'_>, test: usize, name: &str) -> Option<Self> {
+        let subject = over.subject;
         let step = &view.steps[subject.tests[test].step];
         let measure = |place: usize| {
             let outcome = &step.outcomes[subject.releases[place].cell];
@@ -118,7 +119,7 @@ impl Pair {
                 .filter(|_| subject.tests[test].statuses[place] == Status::Ok)?;
             Some((measure.metric, measure.value.value?))
         };
-        let ((metric, old), (_, new)) = (measure(subject.base)?, measure(subject.newest())?);
+        let ((metric, old), (_, new)) = (measure(over.from)?, measure(over.to)?);
         (old > 0.0).then_some(Self { metric, old, new })
     }
 
@@ -135,30 +136,64 @@ impl Pair {
 /// More steps than this have one sentence together.
 const FEW_STEPS: usize = 4;
 
-/// A sentence per step, or on all steps of a large group: throughput, what differs and what is
-/// similar, newest against base.
-pub(super) fn steps(view: &View, subject: &Subject, group: &Group) -> Vec<Sentence> {
-    if subject.newest() == subject.base {
-        return Vec::new();
+/// Two releases of a subject.
+struct Over<'a> {
+    subject: &'a Subject,
+    /// Places: the older, or the base, and the other.
+    from: usize,
+    to: usize,
+}
+
+impl Over<'_> {
+    /// `13 vs 11`.
+    fn names(&self) -> String {
+        let [from, to] = [self.from, self.to].map(|place| self.subject.name(place));
+        format!("{to} vs {from}")
     }
-    if group.tests.len() > FEW_STEPS {
-        return together(view, subject, group).into_iter().collect();
+
+    fn said(&self, pair: &Pair, test: usize) -> Said {
+        let [from, to] = [self.from, self.to];
+        Said {
+            test: self.subject.tests[test].name.clone(),
+            metric: pair.metric.name,
+            from: self.subject.releases[from].name.clone(),
+            to: self.subject.releases[to].name.clone(),
+            ratio: pair.ratio(),
+        }
     }
-    let sentences = group
-        .tests
-        .iter()
-        .filter_map(|test| step(view, subject, *test));
-    sentences.collect()
+}
+
+/// A list for the newest version, of configs for each, against the base. It has a sentence per
+/// step, or one on all steps of a large group: throughput, what differs and what is similar.
+pub(super) fn steps(view: &View, subject: &Subject, group: &Group) -> Vec<Part> {
+    let pairs = match subject.is_series {
+        true => vec![[subject.base, subject.newest()]],
+        false => subject.pairs(),
+    };
+    let list = |[from, to]: [usize; 2]| {
+        let over = Over { subject, from, to };
+        let tests = group.tests.iter();
+        let sentences: Vec<Sentence> = match () {
+            () if from == to => Vec::new(),
+            () if group.tests.len() > FEW_STEPS => {
+                together(view, &over, group).into_iter().collect()
+            }
+            () => tests.filter_map(|test| step(view, &over, *test)).collect(),
+        };
+        let heading = format!("By step, {}", over.names());
+        (!sentences.is_empty()).then(|| Part::bullets(&heading, sentences))
+    };
+    pairs.into_iter().filter_map(list).collect()
 }
 
 /// What a metric did over all steps of a group: from the least to the largest change, and in how
 /// many steps it differs.
-fn together(view: &View, subject: &Subject, group: &Group) -> Option<Sentence> {
+fn together(view: &View, over: &Over<'_>, group: &Group) -> Option<Sentence> {
     let pairs = |name: &str| -> Vec<f64> {
         let of = group
             .tests
             .iter()
-            .filter_map(|test| Pair::of(view, subject, *test, name));
+            .filter_map(|test| Pair::of(view, over, *test, name));
         of.filter(|pair| pair.is_worth_telling(name))
             .map(|pair| pair.ratio())
             .collect()
@@ -168,28 +203,25 @@ fn together(view: &View, subject: &Subject, group: &Group) -> Option<Sentence> {
         let most = ratios.iter().copied().fold(0.0, f64::max);
         (least, most)
     };
-    let said = |pair: &Pair, test: usize| Said {
-        test: subject.tests[test].name.clone(),
-        metric: pair.metric.name,
-        from: subject.base().name.clone(),
-        to: subject.releases[subject.newest()].name.clone(),
-        ratio: pair.ratio(),
-    };
     let names = || COSTS.into_iter().chain(EXTREMES.map(|(name, _)| name));
     let cells = group.tests.iter().flat_map(|test| {
-        let of = names().filter_map(|name| Some((name, Pair::of(view, subject, *test, name)?)));
+        let of = names().filter_map(|name| Some((name, Pair::of(view, over, *test, name)?)));
         of.filter(|(name, pair)| pair.is_worth_telling(name))
-            .map(|(_, pair)| said(&pair, *test))
+            .map(|(_, pair)| over.said(&pair, *test))
             .collect::<Vec<_>>()
     });
-    let mut parts = Vec::new();
+    let (mut parts, mut similar) = (Vec::new(), Vec::new());
     for name in COSTS {
         let ratios = pairs(name);
         if ratios.is_empty() {
             continue;
         }
         let (least, most) = span(&ratios);
-        parts.push(format!("{name} {} to {}", moved(least), moved(most)));
+        let told = format!("{name} {}", between(least, most));
+        match differs(least) || differs(most) {
+            true => parts.push(told),
+            false => similar.push(told),
+        }
     }
     for (name, words) in EXTREMES {
         let far: Vec<f64> = pairs(name)
@@ -198,22 +230,47 @@ fn together(view: &View, subject: &Subject, group: &Group) -> Option<Sentence> {
             .collect();
         if !far.is_empty() {
             let (least, most) = span(&far);
+            let factors = match [least, most].map(|of| format!("{of:.1}X")) {
+                [least, most] if least == most => least,
+                [least, most] => format!("{least} to {most}"),
+            };
             parts.push(format!(
-                "{words} {least:.1}X to {most:.1}X in {} of {} steps",
+                "{words} {factors} in {} of {} steps",
                 far.len(),
                 group.tests.len()
             ));
         }
     }
-    (!parts.is_empty()).then(|| Sentence {
-        text: format!(
-            "all steps, {} vs {}: {}",
-            subject.name(subject.newest()),
-            subject.name(subject.base),
-            parts.join(", ")
-        ),
+    (!parts.is_empty() || !similar.is_empty()).then(|| Sentence {
+        text: format!("all steps: {}", with_similar(&parts, &similar)),
         cells: cells.collect(),
     })
+}
+
+/// `cpupq +6%; similar: cspq +0%`, and where nothing differs `metrics are similar: cspq +0%`.
+fn with_similar(differing: &[String], similar: &[String]) -> String {
+    let differing = differing.join(", ");
+    match (differing.is_empty(), similar.is_empty()) {
+        (_, true) => differing,
+        (false, false) => format!("{differing}; similar: {}", list(similar)),
+        (true, false) => format!("metrics are similar: {}", list(similar)),
+    }
+}
+
+fn differs(ratio: f64) -> bool {
+    (ratio - 1.0).abs() > DIFFERS
+}
+
+/// From the least to the largest change, both in one unit: `-6% to -4%`, `0.6X to 9.8X`, `+1%`.
+fn between(least: f64, most: f64) -> String {
+    let text = |ratio: f64| match most >= AS_FACTOR {
+        true => format!("{ratio:.1}X"),
+        false => whole_change(ratio),
+    };
+    match (text(least), text(most)) {
+        (least, most) if least == most => least,
+        (least, most) => format!("{least} to {most}"),
+    }
 }
 
 /// A change in whole percent, from a factor of 1.8 on as that.
@@ -237,23 +294,22 @@ fn is_far(ratio: f64) -> bool {
     !(1.0 / FACTOR..FACTOR).contains(&ratio)
 }
 
-fn step(view: &View, subject: &Subject, test: usize) -> Option<Sentence> {
-    let of = &subject.tests[test];
-    let rate = of.ratio(subject.base, subject.newest())?;
+fn step(view: &View, over: &Over<'_>, test: usize) -> Option<Sentence> {
+    let of = &over.subject.tests[test];
+    let rate = of.ratio(over.from, over.to)?;
     let costs: Vec<(&str, Pair)> = COSTS
         .iter()
-        .filter_map(|name| Some((*name, Pair::of(view, subject, test, name)?)))
+        .filter_map(|name| Some((*name, Pair::of(view, over, test, name)?)))
         .filter(|(name, pair)| pair.is_worth_telling(name))
         .collect();
-    let (differs, similar): (Vec<_>, Vec<_>) = costs
-        .iter()
-        .partition(|(_, pair)| (pair.ratio() - 1.0).abs() > DIFFERS);
-    let mut parts: Vec<String> = differs
+    let (differing, similar): (Vec<_>, Vec<_>) =
+        costs.iter().partition(|(_, pair)| differs(pair.ratio()));
+    let mut parts: Vec<String> = differing
         .iter()
         .map(|(name, pair)| format!("{name} {}", moved(pair.ratio())))
         .collect();
     for (name, words) in EXTREMES {
-        let pair = Pair::of(view, subject, test, name);
+        let pair = Pair::of(view, over, test, name);
         let pair = pair.filter(|pair| is_far(pair.ratio()));
         parts.extend(pair.map(|pair| {
             let digits = pair.metric.decimals;
@@ -270,27 +326,13 @@ fn step(view: &View, subject: &Subject, test: usize) -> Option<Sentence> {
         .iter()
         .map(|(name, pair)| format!("{name} {}", whole_change(pair.ratio())))
         .collect();
-    let similar = match similar.is_empty() {
-        true => String::new(),
-        false => format!("; similar: {}", list(&similar)),
+    let what = match parts.is_empty() && costs.is_empty() {
+        true => "its costs are not known".to_owned(),
+        false => with_similar(&parts, &similar),
     };
-    let what = match parts.is_empty() {
-        true => "metrics are similar".to_owned(),
-        false => parts.join(", "),
-    };
-    let said = costs.iter().map(|(_, pair)| Said {
-        test: of.name.clone(),
-        metric: pair.metric.name,
-        from: subject.base().name.clone(),
-        to: subject.releases[subject.newest()].name.clone(),
-        ratio: pair.ratio(),
-    });
+    let said = costs.iter().map(|(_, pair)| over.said(pair, test));
     Some(Sentence {
-        text: format!(
-            "{}: throughput {}; {what}{similar}",
-            of.name,
-            throughput(rate)
-        ),
+        text: format!("{}: throughput {}; {what}", of.name, throughput(rate)),
         cells: said.collect(),
     })
 }
@@ -298,6 +340,28 @@ fn step(view: &View, subject: &Subject, test: usize) -> Option<Sentence> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_span_has_one_unit_and_no_two_equal_ends() {
+        assert_eq!(between(0.58, 9.78), "0.6X to 9.8X");
+        assert_eq!(between(0.94, 1.06), "-6% to +6%");
+        assert_eq!(between(1.001, 1.004), "+0%");
+    }
+
+    #[test]
+    fn similar_metrics_are_said_once() {
+        let texts =
+            |all: &[&str]| -> Vec<String> { all.iter().map(|of| (*of).to_owned()).collect() };
+        let similar = texts(&["cspq +0%", "wkbpi +3%"]);
+        assert_eq!(
+            with_similar(&[], &similar),
+            "metrics are similar: cspq +0% and wkbpi +3%"
+        );
+        assert_eq!(
+            with_similar(&texts(&["cpupq +6%"]), &similar),
+            "cpupq +6%; similar: cspq +0% and wkbpi +3%"
+        );
+    }
 
     #[test]
     fn no_gain_is_a_percentage_above_one_hundred() {

@@ -1,39 +1,137 @@
 //! The post of a campaign with verdicts: they decide the words, and the table names sizes.
 
 use super::material::{Group, Subject};
+use super::releases::name_of;
+use super::summary::nest;
 use super::text::{capital, count, list};
+use super::together::{self, Rows};
 use super::value::{
     Bullet, Chart, Figure, Form, Line, Part, Post, Said, Section, Sentence, Standing, Table,
     TableCell, TableGroup, TableRow,
 };
-use super::{about, limits, ramps, single, tables};
-use crate::verdicts::{Call, Estimate, Finding, Role, Verdict, bases, change_with_interval};
+use super::{about, flames, latency, limits, ramps, single, tables};
+use crate::verdicts::{Call, Estimate, Finding, Role, Verdict, change_with_interval};
 use crate::view::View;
 
-pub(super) fn post(view: &View, subjects: &[Subject]) -> Post {
+/// `others` have other bases.
+pub(super) fn post(view: &View, others: &[View], subjects: &[Subject]) -> Post {
     let groups = groups(view, subjects);
+    let others: Vec<Other<'_>> = others
+        .iter()
+        .filter_map(|other| Other::of(other, subjects))
+        .collect();
     let mut sections = vec![
         about::builds(view, subjects),
         about::benchmark(view, subjects),
         preamble(view),
     ];
-    let table = table(view, &groups);
-    let has_table = !table.columns.is_empty();
+    let own_table = table(view, &groups, &candidates(view));
+    let has_table = !own_table.columns.is_empty();
+    let mut tables: Vec<Table> = has_table.then_some(own_table).into_iter().collect();
+    let rows = Rows::of(view, tables.len());
+    tables.extend(rows.tables());
+    let first_other = tables.len();
+    tables.extend(others.iter().map(|other| other.table(&groups)));
     for (place, group) in groups.iter().enumerate() {
-        sections.push(section(view, group, has_table.then_some(place)));
+        let mut own = section(view, group, has_table.then_some(place));
+        let (title, tests) = group;
+        for (at, other) in others.iter().enumerate() {
+            own.parts.push(other.verdicts(tests));
+            own.parts.push(Part::Table {
+                table: first_other + at,
+                group: Some(place),
+            });
+        }
+        for subject in subjects {
+            let groups = subject.groups.iter().filter(|of| of.title == *title);
+            let figures = groups.filter_map(|of| latency::of_group(view, subject, of));
+            own.parts.extend(figures.map(Part::Figure));
+        }
+        let is_member = |step: &str| tests.iter().any(|test| test == step);
+        own.parts.extend(rows.parts(is_member));
+        own.parts
+            .extend(flames::of_steps(view, is_member).map(Part::Figure));
+        sections.push(own);
     }
-    sections.extend(ramps::sections(view));
-    sections.push(limits_section(view, subjects));
+    sections.extend(ramps::sections(view, subjects));
+    let is_told = |step: &str| {
+        let mut tests = groups.iter().flat_map(|(_, tests)| tests);
+        tests.any(|test| test == step)
+    };
+    sections.extend(rows.rest(is_told));
+    sections.push(limits_section(view, !others.is_empty(), subjects));
     sections.push(about::repeat(view));
     Post {
         title: single::title(view, subjects),
-        lead: Sentence::plain(format!(
-            "This has verdicts on {}, each with its interval: all were measured in turn.",
-            view.title.split(": ").next().unwrap_or(&view.title)
-        )),
-        tldr: tldr(view),
+        lead: Sentence::plain(lead(view)),
+        tldr: tldr(view, subjects),
         sections,
-        tables: has_table.then_some(table).into_iter().collect(),
+        tables,
+        files: about::files(view),
+    }
+}
+
+/// The campaign against another base: verdicts on what is newer, or of configs on all others.
+struct Other<'a> {
+    view: &'a View,
+    /// Cells of that view.
+    candidates: Vec<usize>,
+}
+
+impl<'a> Other<'a> {
+    /// `None` if the base has nothing that it could be compared with.
+    fn of(view: &'a View, subjects: &[Subject]) -> Option<Self> {
+        let base = view.findings.bases().into_iter().next()?;
+        let place = |subject: &Subject, cell: usize| {
+            let label = &view.cells[cell].label;
+            let mut releases = subject.releases.iter();
+            releases.position(|release| release.label == *label)
+        };
+        let is_wanted = |cell: &usize| {
+            let both = |subject: &Subject| Some((place(subject, base)?, place(subject, *cell)?));
+            let known = subjects
+                .iter()
+                .find_map(|of| Some((of.is_series, both(of)?)));
+            known.is_none_or(|(is_series, (base, cell))| !is_series || cell > base)
+        };
+        let mut candidates = candidates(view);
+        candidates.retain(is_wanted);
+        (!candidates.is_empty()).then_some(Self { view, candidates })
+    }
+
+    fn verdicts(&self, tests: &[String]) -> Part {
+        let sentences = self
+            .candidates
+            .iter()
+            .map(|cell| sentence(self.view, *cell, &of_cell(self.view, *cell, tests)));
+        let heading = format!("Against {}", bases(self.view));
+        Part::bullets(&heading, sentences.collect())
+    }
+
+    fn table(&self, groups: &[(String, Vec<String>)]) -> Table {
+        let table = table(self.view, groups, &self.candidates);
+        Table {
+            name: tables::file_name(&["verdicts", &bases(self.view)]),
+            ..table
+        }
+    }
+}
+
+/// `This has verdicts on 16.15 and 18.6 against 12.22 for sysbench: all were measured in turn.`
+fn lead(view: &View) -> String {
+    let workload = view.title.split(": ").next().unwrap_or(&view.title);
+    let names = candidates(view).into_iter().map(|cell| name(view, cell));
+    let names: Vec<String> = names.collect();
+    match names.is_empty() {
+        true => format!(
+            "This has {workload}, and nothing that was compared with {}.",
+            bases(view)
+        ),
+        false => format!(
+            "This has verdicts on {} against {} for {workload}: all were measured in turn.",
+            list(&names),
+            bases(view)
+        ),
     }
 }
 
@@ -41,6 +139,17 @@ pub(super) fn post(view: &View, subjects: &[Subject]) -> Post {
 const FACTOR: f64 = 1.8;
 /// What a disturbance of the machine does to verdicts.
 const DISTURBED: &str = "the machine was disturbed, which widens intervals";
+
+pub(super) fn name(view: &View, cell: usize) -> String {
+    name_of(&view.cells, cell)
+}
+
+/// What the verdicts are against.
+fn bases(view: &View) -> String {
+    let names = view.findings.bases().into_iter();
+    let names: Vec<String> = names.map(|base| name(view, base)).collect();
+    list(&names)
+}
 
 /// The groups of the subjects with the steps that they hold, each title once.
 fn groups(view: &View, subjects: &[Subject]) -> Vec<(String, Vec<String>)> {
@@ -85,6 +194,9 @@ fn preamble(view: &View) -> Section {
              not the same"
         ),
         format!("ratios are against {}, with 95% intervals", bases(view)),
+        "an interval is of its test alone, and a verdict allows for how many tests there are: an \
+         interval without 0 can be inconclusive"
+            .to_owned(),
     ];
     if !view.findings.conditions.is_empty() {
         sentences.push(format!(
@@ -140,7 +252,7 @@ fn counted(findings: &[&Finding]) -> String {
 }
 
 /// A change with its interval, from a gain of 1.8 on as a factor: `3.6X [2.5X, 5.2X]`.
-fn size(estimate: &Estimate) -> String {
+pub(super) fn size(estimate: &Estimate) -> String {
     match estimate.interval {
         Some((low, high)) if estimate.ratio >= FACTOR => {
             format!("{:.1}X [{low:.1}X, {high:.1}X]", estimate.ratio)
@@ -159,12 +271,12 @@ fn named(finding: &Finding) -> String {
     format!("{} {}{why}", finding.step, change.unwrap_or_default())
 }
 
-fn said(view: &View, finding: &Finding) -> Option<Said> {
+pub(super) fn said(view: &View, finding: &Finding) -> Option<Said> {
     Some(Said {
         test: finding.step.clone(),
         metric: finding.metric.name,
-        from: view.cells[finding.base].label.clone(),
-        to: view.cells[finding.cell].label.clone(),
+        from: name(view, finding.base),
+        to: name(view, finding.cell),
         ratio: finding.estimate?.ratio,
     })
 }
@@ -186,8 +298,8 @@ fn sentence(view: &View, cell: usize, findings: &[&Finding]) -> Sentence {
             .collect::<Vec<String>>()
     };
     let differences = [
-        ("verdict regression", of(Verdict::Regression)),
-        ("verdict improvement", of(Verdict::Improvement)),
+        ("regressed", of(Verdict::Regression)),
+        ("improved", of(Verdict::Improvement)),
     ];
     let differences = differences
         .into_iter()
@@ -196,8 +308,8 @@ fn sentence(view: &View, cell: usize, findings: &[&Finding]) -> Sentence {
     Sentence {
         text: format!(
             "verdicts on {} vs {}: {}{}",
-            view.cells[cell].label,
-            view.cells[base].label,
+            name(view, cell),
+            name(view, base),
             counted(findings),
             differences.collect::<String>()
         ),
@@ -217,8 +329,9 @@ fn section(view: &View, (title, tests): &(String, Vec<String>), table: Option<us
         .first()
         .map(|of| capital(&of.text))
         .unwrap_or_default();
+    let sentences = [sentences, together::of_group(view, title)].concat();
     let mut parts = vec![Part::bullets("Summary", sentences)];
-    parts.push(Part::Figure(dots(view, title, tests, alt)));
+    parts.extend(dots(view, title, tests, alt).map(Part::Figure));
     parts.extend(table.map(|group| Part::Table {
         table: 0,
         group: Some(group),
@@ -229,10 +342,11 @@ fn section(view: &View, (title, tests): &(String, Vec<String>), table: Option<us
     }
 }
 
-fn dots(view: &View, title: &str, tests: &[String], alt: String) -> Figure {
+/// `None` if no test has a ratio.
+fn dots(view: &View, title: &str, tests: &[String], alt: String) -> Option<Figure> {
     let estimate = |cell: usize, test: &String| view.findings.of_throughput(cell, test)?.estimate;
     let line = |cell: usize| Line {
-        name: view.cells[cell].label.clone(),
+        name: name(view, cell),
         values: tests
             .iter()
             .map(|test| Some(estimate(cell, test)?.ratio))
@@ -243,7 +357,9 @@ fn dots(view: &View, title: &str, tests: &[String], alt: String) -> Figure {
             .collect(),
     };
     let base = bases(view);
-    Figure {
+    let series: Vec<Line> = candidates(view).into_iter().map(line).collect();
+    let mut values = series.iter().flat_map(|line| &line.values);
+    values.any(Option::is_some).then(|| Figure {
         name: tables::file_name(&["dots", title]),
         title: format!("{title}: throughput relative to {base}"),
         caption: format!("{title}, base {base}; ratios with 95% intervals."),
@@ -253,21 +369,25 @@ fn dots(view: &View, title: &str, tests: &[String], alt: String) -> Figure {
                 base,
                 unit: "throughput".to_owned(),
                 tests: tests.to_vec(),
-                series: candidates(view).into_iter().map(line).collect(),
+                series,
             },
             twins: None,
         },
-    }
+    })
 }
 
 /// Ratios with intervals, and the verdict behind each.
-fn table(view: &View, groups: &[(String, Vec<String>)]) -> Table {
-    let candidates = candidates(view);
+fn table(view: &View, groups: &[(String, Vec<String>)], candidates: &[usize]) -> Table {
     let cell = |test: &String, cell: &usize| {
         let finding = view.findings.of_throughput(*cell, test);
         let text = finding.and_then(|finding| {
-            let change = size(finding.estimate.as_ref()?);
-            Some(format!("{change} {}", finding.call.word()))
+            let estimate = finding.estimate.as_ref()?;
+            let word = finding.call.word();
+            Some(match estimate.interval {
+                Some(_) => format!("{} {word}", size(estimate)),
+                // A size without its interval is nothing to quote.
+                None => word.to_owned(),
+            })
         });
         TableCell {
             text: text.unwrap_or_else(|| "-".to_owned()),
@@ -293,7 +413,8 @@ fn table(view: &View, groups: &[(String, Vec<String>)]) -> Table {
             .iter()
             .map(|cell| {
                 let info = &view.cells[*cell];
-                (info.label.clone(), info.label.clone())
+                let marked = format!("{}{}", name(view, *cell), info.mark());
+                (marked, info.label.clone())
             })
             .collect(),
         groups: groups
@@ -306,74 +427,91 @@ fn table(view: &View, groups: &[(String, Vec<String>)]) -> Table {
     }
 }
 
-fn tldr(view: &View) -> Vec<Bullet> {
+/// Counts, groups as one, peaks, what is farthest from the base, and the limit: at most five.
+fn tldr(view: &View, subjects: &[Subject]) -> Vec<Bullet> {
+    let floor = view.findings.noise_floor_percent(Role::Throughput, None);
+    let floor = floor.map(|floor| {
+        format!(
+            "the base measured against itself is known to +-{floor:.1}% (median of its tests), so \
+             smaller differences do not show"
+        )
+    });
+    let open = view.campaigns.iter().filter(|of| of.state == "broken");
+    let open = open.map(|of| format!("the campaign did not end: {}", of.progress));
+    let marked = limits::not_alike(view, subjects)
+        .map(|which| format!("not strictly comparable with the base: {which}"));
+    let limits: Vec<String> = open.chain(floor).chain(marked).collect();
+    let limit = (!limits.is_empty())
+        .then(|| Sentence::plain(format!("the limit: {}", limits.join("; "))).into());
+    let bullets = [
+        nest("verdicts against the base", counts(view, subjects)),
+        nest("the tests of each group together", together::of_all(view)),
+        ramps::headlines(view, subjects),
+        nest("the farthest from the base", farthest(view)),
+        limit,
+    ];
+    bullets.into_iter().flatten().collect()
+}
+
+/// How many steps of each candidate have which verdict.
+fn counts(view: &View, subjects: &[Subject]) -> Vec<Sentence> {
+    let noun = subjects.first().map_or("test", Subject::noun);
     let all = |cell: usize| -> Vec<&Finding> {
         let of = view.findings.all.iter();
         of.filter(|of| of.cell == cell && of.role == Role::Throughput)
             .collect()
     };
-    let counts: Vec<Sentence> = candidates(view)
-        .into_iter()
-        .map(|cell| {
-            let findings = all(cell);
-            Sentence {
-                text: format!(
-                    "verdicts on {} vs {}, {}: {}",
-                    view.cells[cell].label,
-                    view.cells[findings.first().map_or(0, |of| of.base)].label,
-                    count(findings.len(), "test"),
-                    counted(&findings)
-                ),
-                cells: findings.iter().filter_map(|of| said(view, of)).collect(),
-            }
-        })
-        .collect();
-    let mut bullets: Vec<Bullet> = match counts.len() {
-        0 => Vec::new(),
-        1 => counts.into_iter().map(Bullet::from).collect(),
-        _ => vec![Bullet {
-            sentence: Sentence::plain("verdicts against the base:"),
-            nested: counts,
-        }],
+    let sentence = |cell: usize| {
+        let findings = all(cell);
+        Sentence {
+            text: format!(
+                "verdicts on {} vs {}, {}: {}",
+                name(view, cell),
+                name(view, findings.first().map_or(0, |of| of.base)),
+                count(findings.len(), noun),
+                counted(&findings)
+            ),
+            cells: findings.iter().filter_map(|of| said(view, of)).collect(),
+        }
     };
-    for (wanted, words) in [
-        (Verdict::Regression, "the largest verdict regression"),
-        (Verdict::Improvement, "the largest verdict improvement"),
-    ] {
-        let findings = view.findings.all.iter();
-        let largest = findings
-            .filter(|of| of.role == Role::Throughput && of.verdict() == Some(wanted))
-            .filter_map(|of| Some((of, of.gain()?.abs())))
-            .max_by(|a, b| a.1.total_cmp(&b.1));
-        bullets.extend(largest.map(|(of, _)| {
-            Bullet::from(Sentence {
-                text: format!("{words}: {} in {}", named(of), view.cells[of.cell].label),
-                cells: said(view, of).into_iter().collect(),
-            })
-        }));
-    }
-    let floor = view.findings.noise_floor_percent(Role::Throughput, None);
-    let floor = floor.map(|floor| {
-        format!("the base measured against itself is known to {floor:.1}% at the median")
-    });
-    let open = view.campaigns.iter().filter(|of| of.state == "broken");
-    let open = open.map(|of| format!("the campaign did not end: {}", of.progress));
-    let limits: Vec<String> = open.chain(floor).collect();
-    if !limits.is_empty() {
-        let text = format!("the limit: {}", limits.join("; "));
-        bullets.push(Bullet::from(Sentence::plain(text)));
-    }
-    bullets
+    candidates(view).into_iter().map(sentence).collect()
 }
 
-fn limits_section(view: &View, subjects: &[Subject]) -> Section {
+/// The largest regression and the largest improvement.
+fn farthest(view: &View) -> Vec<Sentence> {
+    let words = [
+        (Verdict::Regression, "the largest regression"),
+        (Verdict::Improvement, "the largest improvement"),
+    ];
+    let largest = |(wanted, words): (Verdict, &str)| {
+        let findings = view.findings.all.iter();
+        let (of, _) = findings
+            .filter(|of| of.role == Role::Throughput && of.verdict() == Some(wanted))
+            .filter_map(|of| Some((of, of.gain()?.abs())))
+            .max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(Sentence {
+            text: format!("{words}: {} in {}", named(of), name(view, of.cell)),
+            cells: said(view, of).into_iter().collect(),
+        })
+    };
+    words.into_iter().filter_map(largest).collect()
+}
+
+fn limits_section(view: &View, has_others: bool, subjects: &[Subject]) -> Section {
     let mut sentences: Vec<Sentence> = subjects
         .iter()
         .flat_map(|subject| limits::marks(view, subject, DISTURBED))
         .collect();
-    sentences.push(Sentence::plain(
-        "all are judged against the base alone: nothing is said about neighbours among them",
-    ));
+    sentences.extend(limits::of_campaign(view));
+    sentences.push(Sentence::plain(match has_others {
+        true => {
+            "each base is judged on its own: a verdict allows for how many tests there are, and \
+             not for how many bases"
+        }
+        false => {
+            "all are judged against the base alone: nothing is said about neighbours among them"
+        }
+    }));
     sentences.push(Sentence::plain(
         "context matters: other hardware, concurrency, data sizes and workloads may differ, and \
          were not tested here",

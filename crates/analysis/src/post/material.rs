@@ -1,6 +1,7 @@
 //! The numbers that a post is made from: releases side by side, tests in groups.
 
-use plimsoll_core::plan::TestGroup;
+use itertools::Itertools;
+use plimsoll_core::plan::{TestGroup, TestName};
 use plimsoll_core::rocksdb_report::is_in_tables;
 
 use super::insert_benchmark::missed_named_rate;
@@ -11,6 +12,9 @@ use crate::runs::status::Status;
 use crate::steps::outcome::Outcome;
 use crate::steps::step_view::StepView;
 use crate::view::View;
+
+/// Ratios of measured rates; beyond it one of both was not measured.
+const PLAUSIBLE: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 
 /// What kind of steps a subject has: it decides groups and sentences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +36,8 @@ pub(crate) struct Subject {
     pub releases: Vec<Release>,
     /// Whether they are versions, one after the other, and not configs of one.
     pub is_series: bool,
+    /// What one of them is: `version`, `config` of one build, or `build`.
+    pub each: &'static str,
     /// Places of the releases that speak for their series.
     pub speakers: Vec<usize>,
     /// The place of what ratios divide by.
@@ -60,7 +66,7 @@ pub(crate) struct Test {
     /// Index into the view's steps.
     pub step: usize,
     /// The rate by release, in the unit of the step's metric; `None` where nothing may be claimed:
-    /// it failed, the background writers missed their rate, or the machine was disturbed.
+    /// it failed or is 0, the background writers missed their rate, or the machine was disturbed.
     pub rates: Vec<Option<f64>>,
     /// How it ended, by release.
     pub statuses: Vec<Status>,
@@ -70,14 +76,22 @@ impl Test {
     /// New / old by places of releases.
     pub fn ratio(&self, from: usize, to: usize) -> Option<f64> {
         let (old, new) = (self.rates[from]?, self.rates[to]?);
-        (old > 0.0 && new > 0.0).then(|| new / old)
+        let ratio = (old > 0.0 && new > 0.0).then(|| new / old);
+        ratio.filter(|ratio| PLAUSIBLE.contains(ratio))
     }
 
-    /// Whether its events are one statement, so that a cost per operation is that statement's.
-    pub fn is_single_statement(&self) -> bool {
+    /// Whether its events are several statements, so that a cost per operation is of none of them.
+    /// Of what is not a test of sysbench only its name tells.
+    pub fn is_mixed(&self) -> bool {
         let mixed = ["read-only", "read-write", "write-only"];
-        self.name.starts_with("read-only-count")
-            || !mixed.iter().any(|name| self.name.starts_with(name))
+        match TestName::parse(&self.name) {
+            Some(test) => test.kind.statements().all() > 1,
+            None => self
+                .name
+                .split(['.', '_'])
+                .next()
+                .is_some_and(|base| mixed.contains(&base)),
+        }
     }
 }
 
@@ -89,9 +103,26 @@ impl Subject {
         words.join(" ")
     }
 
-    /// The pairs that sentences are about: neighbouring series; of configs each against the base.
+    /// `MySQL, writes`: what a caption begins with; a product that nobody knows has no name.
+    pub fn captioned(&self, what: &str) -> String {
+        match self.title() {
+            title if title.is_empty() => what.to_owned(),
+            title => format!("{title}, {what}"),
+        }
+    }
+
+    /// Whether all that speak are of one series, which tells them apart no more than its name does.
+    fn is_one_series(&self) -> bool {
+        self.is_series && self.speakers.len() == 1 && self.releases.len() > 1
+    }
+
+    /// The pairs that sentences are about: neighbouring series; of configs each against the base,
+    /// and so is the newest of one series.
     pub fn pairs(&self) -> Vec<[usize; 2]> {
         match self.is_series {
+            true if self.is_one_series() && self.base != self.newest() => {
+                vec![[self.base, self.newest()]]
+            }
             true => self
                 .speakers
                 .windows(2)
@@ -130,20 +161,21 @@ impl Subject {
         self.speakers.last().copied().unwrap_or(self.base)
     }
 
-    /// What a sentence calls the release at a place: a speaker by its series.
+    /// What a sentence calls the release at a place: a speaker by its series, if there are others.
     pub fn name(&self, place: usize) -> String {
         let release = &self.releases[place];
-        match self.speakers.contains(&place) {
+        match self.speakers.contains(&place) && !self.is_one_series() {
             true => release.series_name(),
             false => release.name.clone(),
         }
     }
 
     /// `one run per version`, or what a number is the median of.
-    pub fn runs_per_version(&self) -> String {
+    pub fn runs_of_each(&self) -> String {
+        let each = self.each;
         match self.runs {
-            1 => "one run per version".to_owned(),
-            runs => format!("up to {runs} runs per version, of which the median counts"),
+            1 => format!("one run per {each}"),
+            runs => format!("up to {runs} runs per {each}, of which the median counts"),
         }
     }
 
@@ -160,12 +192,21 @@ pub(crate) fn subjects(view: &View, bases: &[usize]) -> Vec<Subject> {
     families
         .into_iter()
         .map(|family| subject(view, family, bases, has_one))
-        .filter(|subject| !subject.tests.is_empty())
+        .filter(|subject| !subject.tests.is_empty() || is_in_ramps(view, subject))
         .collect()
 }
 
+/// Whether a release ran a test over several numbers of users: such tests are in no group.
+fn is_in_ramps(view: &View, subject: &Subject) -> bool {
+    subject.releases.iter().any(|of| has_peak(view, of.cell))
+}
+
+fn has_peak(view: &View, cell: usize) -> bool {
+    let mut ramps = view.summary.ramps.iter();
+    ramps.any(|ramp| ramp.cells.get(cell).is_some_and(|of| of.peak.is_some()))
+}
+
 fn subject(view: &View, family: Family, bases: &[usize], is_only: bool) -> Subject {
-    let speakers = speakers(&family.releases);
     let kind = kind(view, &family);
     let steps = steps_in_groups(view, kind);
     let mut tests = Vec::new();
@@ -186,8 +227,26 @@ fn subject(view: &View, family: Family, bases: &[usize], is_only: bool) -> Subje
         }
     }
     let at = |cell: &usize| family.releases.iter().position(|of| of.cell == *cell);
+    let has_number = |place: usize| {
+        let is_in_ramp = has_peak(view, family.releases[place].cell);
+        is_in_ramp || tests.iter().any(|test| test.rates[place].is_some())
+    };
+    let speakers = speakers(&family.releases, has_number);
+    // A first version without a number is not a base.
+    let oldest = (0..family.releases.len()).find(|place| has_number(*place));
+    let oldest = oldest.unwrap_or(0);
     let is_series = family.releases.iter().all(Release::is_version);
-    let noise = Noise::of(&family.releases, &tests);
+    let builds = || family.releases.iter().map(|of| &view.cells[of.cell].build);
+    let each = match () {
+        () if is_series => "version",
+        () if family.releases.len() > 1 && builds().all_equal() => "config",
+        () => "build",
+    };
+    let base = bases.iter().find_map(at).unwrap_or(oldest);
+    // Of one series the newest stands against the base, which may be its neighbour.
+    let newest = speakers.last().copied().unwrap_or(base);
+    let compared = (speakers.len() == 1).then(|| [base.min(newest), base.max(newest)]);
+    let noise = Noise::of(&family.releases, &tests, &groups, compared);
     let outcomes = tests.iter().flat_map(|test| {
         let cells = family.releases.iter().map(|release| release.cell);
         cells.map(|cell| &view.steps[test.step].outcomes[cell])
@@ -202,9 +261,10 @@ fn subject(view: &View, family: Family, bases: &[usize], is_only: bool) -> Subje
         } else {
             family.config
         },
-        base: bases.iter().find_map(at).unwrap_or(0),
+        base,
         releases: family.releases,
         is_series,
+        each,
         speakers,
         band: Band::new(noise.p95()),
         runs,
@@ -241,7 +301,7 @@ fn test(view: &View, step: usize, family: &Family) -> Option<Test> {
         .map(|outcome| {
             outcome
                 .number(of.rate)
-                .filter(|_| status(outcome) == Status::Ok)
+                .filter(|rate| *rate > 0.0 && status(outcome) == Status::Ok)
         })
         .collect();
     let is_there = outcomes
@@ -294,7 +354,7 @@ fn split(
 }
 
 /// Steps of `db_bench` in which something is written while it is measured.
-fn has_writes(step: &str) -> bool {
+pub(crate) fn has_writes(step: &str) -> bool {
     let words = ["fillseq", "whilewriting", "whilemerging", "overwrite"];
     words
         .iter()

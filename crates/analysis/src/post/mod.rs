@@ -19,8 +19,11 @@ mod engines;
 mod figures;
 #[cfg(test)]
 mod fixture;
+mod flames;
+mod imported_ramps;
 mod insert_benchmark;
 mod judged;
+mod latency;
 mod limits;
 mod material;
 mod noise;
@@ -32,17 +35,23 @@ mod summary;
 mod tables;
 mod text;
 mod thresholds;
+mod together;
 mod value;
+mod words;
 
+pub(crate) use insert_benchmark::missed_named_rate;
+pub(crate) use material::has_writes;
 pub use value::{
     Bullet, Chart, Figure, Form, Line, List, OverSeconds, Part, Post, Said, Section, Sentence,
     Standing, Table, TableCell, TableGroup, TableRow,
 };
+pub use words::{GroupWords, PairWords, in_words};
+pub(crate) use words::{OVER_USERS, RowRatio, is_rocksdb, of_pair};
 
 use std::collections::BTreeSet;
 
 use crate::AnalysisError;
-use crate::cells::selection::{find, of_cells};
+use crate::cells::selection::{find_base, of_cells};
 use crate::view::View;
 
 /// What somebody asked for.
@@ -62,16 +71,33 @@ pub struct PostOptions {
 /// # Errors
 /// A base that names no cell or several, a group or test that the view does not have.
 pub fn post(view: &View, options: &PostOptions) -> Result<Post, AnalysisError> {
+    post_beside(view, &[], options)
+}
+
+/// [`post`] with verdicts against other bases beside it: `others` are views of the same campaign,
+/// each with a base of its own. A post of single runs has no use for them.
+///
+/// # Errors
+/// As [`post`].
+pub fn post_beside(
+    view: &View,
+    others: &[View],
+    options: &PostOptions,
+) -> Result<Post, AnalysisError> {
     let bases = bases(view, &options.bases)?;
     let subjects = material::subjects(view, &bases);
     check_telling(&subjects, &options.telling)?;
-    let has_verdicts = !view.findings.is_empty() && !view.findings.is_screen();
-    let mut post = match has_verdicts {
-        true => judged::post(view, &subjects),
+    let mut post = match has_verdicts(view) {
+        true => judged::post(view, others, &subjects),
         false => single::post(view, &subjects, &bases, &options.telling),
     };
     name_files_apart(&mut post);
     Ok(post)
+}
+
+/// Whether verdicts decide the words.
+pub fn has_verdicts(view: &View) -> bool {
+    !view.findings.is_empty() && !view.findings.is_screen()
 }
 
 /// Names that become one in a file's name, such as `a_1` and `a-1`, get a number: no file is
@@ -101,17 +127,7 @@ fn apart<'a>(names: impl Iterator<Item = &'a mut String>) {
 /// The cells of the bases that were asked for.
 fn bases(view: &View, names: &[String]) -> Result<Vec<usize>, AnalysisError> {
     let candidates = of_cells(&view.cells);
-    let one = |name: &String| match find(name, &candidates)?[..] {
-        [one] => Ok(one),
-        ref several => Err(AnalysisError::AmbiguousBase {
-            name: name.clone(),
-            cells: several
-                .iter()
-                .map(|cell| candidates[*cell].label.as_str())
-                .collect::<Vec<_>>()
-                .join(", "),
-        }),
-    };
+    let one = |name: &String| find_base(name, &candidates);
     names.iter().map(one).collect()
 }
 

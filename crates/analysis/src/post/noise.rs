@@ -2,7 +2,7 @@
 
 use plimsoll_stats::median;
 
-use super::material::{Subject, Test};
+use super::material::{Group, Subject, Test};
 use super::releases::Release;
 
 /// Twins that differ by more than this in a test show that it has two states.
@@ -14,12 +14,50 @@ const LEAST_SHARE: f64 = 0.25;
 /// Below this share it is hard to say where a change is.
 const CLEAR_SHARE: f64 = 0.35;
 
+/// So many tests of a group do not move in one direction by chance.
+const SHIFTED_TESTS: usize = 4;
+/// The median of tests that moved together is at least this far from 0.
+const SHIFT: f64 = 0.04;
+
 /// Controls that every archive has: two patch releases of one series, or a build run twice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Noise {
     pub twins: Vec<Twins>,
+    /// Groups in which neighbours do not count as twins, because the code changed.
+    pub shifts: Vec<Shift>,
     /// Indices of the tests whose twins are in two states.
     pub two_state: Vec<usize>,
+}
+
+/// All tests of a group that moved in one direction between neighbours in patch level.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Shift {
+    /// Places of the releases.
+    pub places: [usize; 2],
+    pub group: String,
+    pub tests: usize,
+    /// The median of second / first.
+    pub median: f64,
+}
+
+impl Shift {
+    fn of(places: [usize; 2], group: &Group, tests: &[Test]) -> Option<Self> {
+        let [first, second] = places;
+        let ratios = group.tests.iter();
+        let ratios: Vec<f64> = ratios
+            .filter_map(|test| tests[*test].ratio(first, second))
+            .collect();
+        let middle = median(&ratios)?;
+        let is_one_way =
+            ratios.iter().all(|ratio| *ratio < 1.0) || ratios.iter().all(|ratio| *ratio > 1.0);
+        let is_shift = ratios.len() >= SHIFTED_TESTS && is_one_way && middle.ln().abs() >= SHIFT;
+        is_shift.then(|| Self {
+            places,
+            group: group.title.clone(),
+            tests: ratios.len(),
+            median: middle,
+        })
+    }
 }
 
 /// Two runs of nearly the same code. Differences are absolute logarithms of ratios, because neither
@@ -36,16 +74,33 @@ pub(crate) struct Twins {
 }
 
 impl Noise {
-    pub fn of(releases: &[Release], tests: &[Test]) -> Self {
+    /// `compared` are neighbours that sentences are about: what they differ by is the result, and no
+    /// control of itself.
+    pub fn of(
+        releases: &[Release],
+        tests: &[Test],
+        groups: &[Group],
+        compared: Option<[usize; 2]>,
+    ) -> Self {
         let mut noise = Self::default();
         for (second, release) in releases.iter().enumerate().skip(1) {
             let first = second - 1;
-            if !release.is_twin_of(&releases[first]) {
+            if !release.is_twin_of(&releases[first]) || compared == Some([first, second]) {
                 continue;
             }
+            // What a version run twice differs by is noise, whatever its shape.
+            let is_other = !release.is_version_of(&releases[first]);
+            let shifts = groups
+                .iter()
+                .filter(|_| is_other)
+                .filter_map(|group| Some((group, Shift::of([first, second], group, tests)?)));
+            let (shifted, shifts): (Vec<&Group>, Vec<Shift>) = shifts.unzip();
+            noise.shifts.extend(shifts);
+            let is_shifted = |test: &usize| shifted.iter().any(|group| group.tests.contains(test));
             let differences: Vec<(usize, f64)> = tests
                 .iter()
                 .enumerate()
+                .filter(|(test, _)| !is_shifted(test))
                 .filter_map(|(test, of)| Some((test, of.ratio(first, second)?.ln().abs())))
                 .collect();
             let is_two_state = |(test, by): &(usize, f64)| (*by > TWO_STATES).then_some(*test);
@@ -62,7 +117,14 @@ impl Noise {
 
     /// The larger one of several pairs' 95th percentiles.
     pub fn p95(&self) -> Option<f64> {
-        self.twins.iter().map(|of| of.p95).max_by(f64::total_cmp)
+        self.p95_beside(None)
+    }
+
+    /// The same without a pair that is compared.
+    pub fn p95_beside(&self, compared: Option<[usize; 2]>) -> Option<f64> {
+        let twins = self.twins.iter();
+        let others = twins.filter(|of| compared != Some(of.places));
+        others.map(|of| of.p95).max_by(f64::total_cmp)
     }
 }
 
@@ -165,6 +227,31 @@ mod tests {
 
     fn rates(values: &[f64]) -> Vec<Option<f64>> {
         values.iter().copied().map(Some).collect()
+    }
+
+    #[test]
+    fn a_change_between_patch_releases_is_not_noise() {
+        use super::super::fixture::subject;
+        let rates: [(&str, &[f64]); 4] = [
+            ("a", &[100.0, 100.5, 80.0]),
+            ("b", &[100.0, 99.5, 78.0]),
+            ("c", &[100.0, 101.0, 82.0]),
+            ("d", &[100.0, 99.0, 79.0]),
+        ];
+        let of = subject(&["8.0.28", "8.0.29", "8.0.30"], &rates);
+        assert_eq!(of.noise.twins.len(), 1, "{:?}", of.noise);
+        assert!(of.noise.p95().unwrap() < 0.02 && of.noise.two_state.is_empty());
+        let [shift] = &of.noise.shifts[..] else {
+            panic!("{:?}", of.noise);
+        };
+        assert_eq!((shift.places, shift.tests), ([1, 2], 4));
+        // Three tests may do so by chance, and so may four that moved both ways.
+        assert!(
+            subject(&["8.0.29", "8.0.30"], &rates[..3])
+                .noise
+                .shifts
+                .is_empty()
+        );
     }
 
     #[test]

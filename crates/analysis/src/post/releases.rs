@@ -36,6 +36,11 @@ impl Release {
         !self.series.is_empty()
     }
 
+    /// Whether both are one version, run twice.
+    pub fn is_version_of(&self, other: &Self) -> bool {
+        self.numbers == other.numbers
+    }
+
     /// Whether both are the same code, or nearly: neighbours in patch level, or run again.
     pub fn is_twin_of(&self, other: &Self) -> bool {
         let (Some((own, front)), Some((of_other, other_front))) =
@@ -101,12 +106,23 @@ pub(crate) fn families(cells: &[CellInfo]) -> Vec<Family> {
     }
     let mut families = without_lone(families);
     for family in &mut families {
-        name_apart(&mut family.releases);
+        name_apart(family);
         family
             .releases
             .sort_by(|a, b| (&a.numbers, &a.run).cmp(&(&b.numbers, &b.run)));
     }
     families
+}
+
+/// What sentences call a cell: as a release where all cells are of one product in one config, else
+/// its label.
+pub(crate) fn name_of(cells: &[CellInfo], cell: usize) -> String {
+    let families = families(cells);
+    let known = match &families[..] {
+        [only] => only.releases.iter().find(|of| of.cell == cell),
+        _ => None,
+    };
+    known.map_or_else(|| cells[cell].label.clone(), |of| of.name.clone())
 }
 
 /// Configs may carry the version in their names: then no config has two releases, and all of a
@@ -128,13 +144,19 @@ fn without_lone(families: Vec<Family>) -> Vec<Family> {
     merged
 }
 
-/// Cells of one version are called by their labels, and are series of their own.
-fn name_apart(releases: &mut [Release]) {
-    let names: Vec<String> = releases.iter().map(|of| of.name.clone()).collect();
-    for release in releases {
+/// Cells of one version are called by their labels, and are series of their own. In a family of one
+/// config no name repeats it.
+fn name_apart(family: &mut Family) {
+    let names: Vec<String> = family.releases.iter().map(|of| of.name.clone()).collect();
+    let config = format!(".{}", family.config);
+    for release in &mut family.releases {
         if names.iter().filter(|name| **name == release.name).count() > 1 {
             release.name.clone_from(&release.label);
             release.series.clear();
+        }
+        let build = release.name.strip_suffix(&config);
+        if let Some(build) = build.filter(|build| !build.is_empty() && config.len() > 1) {
+            release.name = build.to_owned();
         }
     }
 }
@@ -207,11 +229,15 @@ fn dotted(numbers: &[u32]) -> String {
     texts.join(".")
 }
 
-/// The places of the releases that speak for their series, oldest first: the newest patch of each,
-/// in its first run.
-pub(crate) fn speakers(releases: &[Release]) -> Vec<usize> {
+/// The places of the releases that speak for their series, oldest first: the newest patch of each
+/// that came to a number, in its first run.
+pub(crate) fn speakers(releases: &[Release], has_number: impl Fn(usize) -> bool) -> Vec<usize> {
     let mut speakers: Vec<usize> = Vec::new();
-    for (place, release) in releases.iter().enumerate() {
+    let heard = releases
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| has_number(*place));
+    for (place, release) in heard {
         match speakers.last_mut() {
             Some(last)
                 if !release.series.is_empty() && releases[*last].series == release.series =>

@@ -4,11 +4,12 @@ use itertools::Itertools;
 
 use super::changes::{self, Change, Kind as ChangeKind};
 use super::costs::{self, Telling};
-use super::material::{Group, Kind, Subject};
+use super::material::{Group, Kind, Subject, Test};
 use super::text::{capital, list};
 use super::value::{Part, Post, Section, Sentence, Table};
 use super::{
-    about, engines, figures, insert_benchmark, limits, noise, ramps, rocksdb, summary, tables,
+    about, engines, figures, flames, insert_benchmark, latency, limits, noise, ramps, rocksdb,
+    summary, tables,
 };
 use crate::view::View;
 
@@ -41,21 +42,22 @@ pub(super) fn post(
     let mut sections = vec![
         about::builds(view, subjects),
         about::benchmark(view, subjects),
-        preamble(view, subjects),
     ];
+    sections.extend(preamble(view, subjects));
     for subject in subjects {
         sections.extend(writer.subject(subject));
     }
     sections.extend(engines::section(subjects));
-    sections.extend(ramps::sections(view));
+    sections.extend(ramps::sections(view, subjects));
     sections.push(limits_section(view, subjects));
     sections.push(about::repeat(view));
     Post {
         title: title(view, subjects),
         lead: lead(view, subjects),
-        tldr: summary::tldr(view, subjects, limits::limit(subjects)),
+        tldr: summary::tldr(view, subjects, limits::limit(view, subjects)),
         sections,
         tables: writer.tables,
+        files: about::files(view),
     }
 }
 
@@ -84,44 +86,64 @@ fn range(subject: &Subject) -> String {
 
 fn lead(view: &View, subjects: &[Subject]) -> Sentence {
     let workload = view.title.split(": ").next().unwrap_or(&view.title);
-    let releases: usize = subjects.iter().map(|subject| subject.releases.len()).sum();
+    // One version may be in several subjects, with another config or number of clients.
+    let releases = subjects.iter().flat_map(|subject| {
+        let releases = subject.releases.iter();
+        releases.map(move |of| (&subject.product, &of.name))
+    });
+    let releases = releases.unique().count();
+    let mut each = subjects.iter().map(|subject| subject.each);
+    let each = each.all_equal_value().unwrap_or("build");
+    let reason = match each {
+        "version" => "to find out what got slower or faster from one to the next",
+        _ => "to find out what each of them changes",
+    };
     Sentence::plain(match releases {
         0 => format!("This has no results: {workload} has no step that came to a number."),
         1 => format!(
-            "This has results for {workload} with one version. Without another one nothing is \
+            "This has results for {workload} with one {each}. Without another one nothing is \
              compared."
         ),
-        _ => format!(
-            "This has results for {workload} with {releases} versions, to find out what got slower \
-             or faster from one to the next."
+        _ if subjects.len() == 1 && !has_ratio(&subjects[0]) => format!(
+            "This has results for {workload} with {releases} {each}s, and nothing is compared: no \
+             {} has a number in two of them.",
+            subjects[0].noun()
         ),
+        _ => format!("This has results for {workload} with {releases} {each}s, {reason}."),
     })
 }
 
+/// Whether anything is compared: a test, or a ramp, which has peaks of its own.
+fn has_ratio(subject: &Subject) -> bool {
+    let is_in_two = |test: &Test| test.rates.iter().flatten().count() > 1;
+    subject.tests.is_empty() || subject.tests.iter().any(is_in_two)
+}
+
 /// How to read the results.
-fn preamble(view: &View, subjects: &[Subject]) -> Section {
+fn preamble(view: &View, subjects: &[Subject]) -> Option<Section> {
     let mut sentences = Vec::new();
     let has_pairs = subjects.iter().any(|subject| subject.releases.len() > 1);
     if has_pairs {
-        sentences.push(
-            "relative throughput is (throughput for some version) / (throughput for the base): \
-             above 1 the version is faster, below 1 there might be a regression, 1.2 is 20% faster"
-                .to_owned(),
-        );
+        let mut each = subjects.iter().map(|subject| subject.each);
+        let each = each.all_equal_value().unwrap_or("build");
+        sentences.push(format!(
+            "relative throughput is (throughput for some {each}) / (throughput for the base): \
+             above 1 the {each} is faster, below 1 there might be a regression, 1.2 is 20% faster"
+        ));
         let words = |subject: &Subject| subject.band.words();
-        let same = |subject: &Subject| (words(subject), subject.runs);
+        let same = |subject: &Subject| (words(subject), subject.runs_of_each());
         match subjects.iter().map(same).all_equal() {
             true => sentences.push(format!(
                 "words: {}; all of it in {}, so it is not a verdict",
                 subjects[0].band.words(),
-                subjects[0].runs_per_version()
+                subjects[0].runs_of_each()
             )),
             false => sentences.extend(subjects.iter().map(|subject| {
                 format!(
                     "words on {}: {}; all of it in {}, so it is not a verdict",
                     subject.title(),
                     words(subject),
-                    subject.runs_per_version()
+                    subject.runs_of_each()
                 )
             })),
         }
@@ -143,12 +165,20 @@ fn preamble(view: &View, subjects: &[Subject]) -> Section {
             1 => String::new(),
             _ => format!("{}: ", subject.title()),
         };
-        if !speakers.is_empty() {
+        // One version alone is in no sentence that has to call it something.
+        if !speakers.is_empty() && subject.releases.len() > 1 {
             sentences.push(format!(
                 "{prefix}a series speaks through its newest patch: {}",
                 list(&speakers)
             ));
         }
+    }
+    if subjects.iter().any(tables::has_arrivals) {
+        sentences.push(
+            "notes of tables: \"-> X arrives in R\" says that the median from release R on is X of \
+             the median before R"
+                .to_owned(),
+        );
     }
     let has_costs =
         |subject: &Subject| subject.kind == Kind::Statements && costs::has_costs(view, subject);
@@ -159,27 +189,31 @@ fn preamble(view: &View, subjects: &[Subject]) -> Section {
                 .to_owned(),
         );
     }
-    Section {
+    (!sentences.is_empty()).then(|| Section {
         title: "Results".to_owned(),
         parts: vec![Part::bullets(
             "",
             sentences.into_iter().map(Sentence::plain).collect(),
         )],
-    }
+    })
 }
 
 impl Writer<'_> {
     fn subject(&mut self, subject: &Subject) -> Vec<Section> {
+        if subject.tests.is_empty() {
+            return Vec::new();
+        }
         let prefix = match self.subjects.len() {
             1 => String::new(),
             _ => format!("{}, ", subject.title()),
         };
         let bases = self.bases_of(subject);
-        let absolute = self.add(tables::absolute(self.view, subject));
+        let has_rates = !limits::has_ratios_alone(self.view);
+        let absolute = has_rates.then(|| self.add(tables::absolute(self.view, subject)));
         let relative: Vec<usize> = match subject.releases.len() {
             1 => Vec::new(),
             _ => {
-                let of = |base: &usize| tables::relative(subject, *base);
+                let of = |base: &usize| tables::relative(self.view, subject, *base);
                 let tables: Vec<Table> = bases.iter().map(of).collect();
                 tables.into_iter().map(|table| self.add(table)).collect()
             }
@@ -206,13 +240,10 @@ impl Writer<'_> {
                 parts,
             });
         }
-        sections.push(Section {
+        sections.extend(absolute.map(|table| Section {
             title: capital(&format!("{prefix}absolute throughput")),
-            parts: vec![Part::Table {
-                table: absolute,
-                group: None,
-            }],
-        });
+            parts: vec![Part::Table { table, group: None }],
+        }));
         sections
     }
 
@@ -248,8 +279,7 @@ impl Writer<'_> {
             parts.push(Part::bullets("Summary", sentences));
         }
         if subject.kind == Kind::InsertBenchmark {
-            let steps = insert_benchmark::steps(self.view, subject, group);
-            parts.extend((!steps.is_empty()).then(|| Part::bullets("By step", steps)));
+            parts.extend(insert_benchmark::steps(self.view, subject, group));
         }
         let has_costs = subject.releases.len() > 1 && costs::has_costs(self.view, subject);
         if has_costs && subject.kind == Kind::Statements {
@@ -271,6 +301,15 @@ impl Writer<'_> {
             };
             let figures = figures::of_group(subject, group, *base, &alt);
             parts.extend(figures.into_iter().map(Part::Figure));
+        }
+        parts.extend(latency::of_group(self.view, subject, group).map(Part::Figure));
+        let is_member = |step: &str| {
+            let mut tests = group.tests.iter();
+            tests.any(|test| subject.tests[*test].name == step)
+        };
+        // A step that several subjects share is drawn once.
+        if std::ptr::eq(subject, &self.subjects[0]) {
+            parts.extend(flames::of_steps(self.view, is_member).map(Part::Figure));
         }
         parts
     }
@@ -302,7 +341,7 @@ impl Writer<'_> {
 }
 
 /// The summary bullets of a group: from series to series, then newest against base.
-fn summary_of(view: &View, subject: &Subject, group: &Group) -> Vec<Sentence> {
+pub(super) fn summary_of(view: &View, subject: &Subject, group: &Group) -> Vec<Sentence> {
     if !group.is_claimed {
         return vec![Sentence::plain(
             "shown and not claimed: the shape of the LSM tree decides these more than the version",
@@ -319,6 +358,11 @@ fn summary_of(view: &View, subject: &Subject, group: &Group) -> Vec<Sentence> {
     let is_said = |change: &Change| {
         let [only] = &runs[..] else { return false };
         only.kind == ChangeKind::Stable && (only.from, only.to) == (change.from, change.to)
+    };
+    // What one test did from one version to the next has a sentence already.
+    let is_said = |change: &Change| {
+        let same = (runs.len(), change.members.len()) == (1, 1);
+        is_said(change) || (same && (runs[0].from, runs[0].to) == (change.from, change.to))
     };
     let overall = changes::overall(subject, group).filter(|change| !is_said(change));
     sentences.extend(overall.map(|change| change.overall(subject)));
@@ -358,18 +402,18 @@ fn hedges(view: &View, subject: &Subject, group: &Group, test: usize) -> Vec<Sen
 fn limits_section(view: &View, subjects: &[Subject]) -> Section {
     let mut sentences: Vec<Sentence> = subjects.iter().flat_map(limits::noise).collect();
     for subject in subjects {
+        sentences.extend(limits::silent(subject));
         sentences.extend(limits::marks(view, subject, DISTURBED));
     }
+    sentences.extend(limits::of_campaign(view));
     sentences.push(Sentence::plain(
         "context matters: other hardware, concurrency, data sizes and workloads may differ, and \
          were not tested here",
     ));
     let is_one = subjects.iter().all(|subject| subject.runs == 1);
     sentences.push(Sentence::plain(match is_one {
-        true => {
-            "one run per version: a word here is about that run; plimsoll confirm gives verdicts"
-        }
-        false => "a word here is about these runs; plimsoll confirm gives verdicts",
+        true => "a word here is about one run: plimsoll confirm gives verdicts",
+        false => "a word here is about these runs: plimsoll confirm gives verdicts",
     }));
     Section {
         title: "What this does not show".to_owned(),

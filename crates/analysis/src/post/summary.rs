@@ -6,11 +6,13 @@ use super::changes::{Change, Kind, runs};
 use super::costs::Explained;
 use super::material::{Group, Kind as SubjectKind, Subject};
 use super::noise::dips;
-use super::rocksdb;
 use super::text::{change as signed, count, list, ratio};
 use super::value::{Bullet, List, Said, Sentence};
+use super::{ramps, rocksdb};
 use crate::view::View;
 
+/// Of configs with more results by group than this each has one over all groups.
+const MOST_LINES: usize = 8;
 /// A test against the trend of its group is worth a bullet from this factor on.
 const AGAINST_TREND: f64 = 1.3;
 
@@ -85,11 +87,17 @@ impl<'a> Over<'a> {
             Some((group, losers))
                 if self.groups.len() > 1 && slower > 1 && 3 * losers >= 2 * slower =>
             {
-                format!(", {losers} of those in {}", group.title)
+                let those = match losers {
+                    2 if slower == 2 => "both".to_owned(),
+                    all if all == slower => "all".to_owned(),
+                    some => format!("{some} of those"),
+                };
+                format!(", {those} in {}", group.title)
             }
             _ => String::new(),
         };
         match slower {
+            _ if all == 1 => String::new(),
             0 => format!("none of {} is slower", count(all, self.noun)),
             1 => format!("1 of {} is slower{big}", count(all, self.noun)),
             _ => format!(
@@ -100,7 +108,16 @@ impl<'a> Over<'a> {
     }
 
     fn faster(&self) -> String {
-        match self.sum(|of| of.gainers().len()) {
+        let gains = self.sum(|of| of.gainers().len());
+        if self.sum(|of| of.members.len()) == 1 {
+            let word = match (gains, self.sum(|of| of.losers().len())) {
+                (1, _) => "faster",
+                (_, 1) => "slower",
+                _ => "as fast",
+            };
+            return format!("the only {} is {word}", self.noun);
+        }
+        match gains {
             0 => String::new(),
             1 => ", 1 is faster".to_owned(),
             faster => format!(", {faster} are faster"),
@@ -139,11 +156,18 @@ pub(crate) fn overview(subject: &Subject) -> Option<List> {
 
 /// At most five bullets; those that have nothing to say are left out.
 pub(crate) fn tldr(view: &View, subjects: &[Subject], limit: Sentence) -> Vec<Bullet> {
+    let over_users = ramps::headlines(view, subjects);
+    // Five bullets at most: peaks matter more than one test of many.
+    let exception = match over_users {
+        Some(_) => None,
+        None => exception(subjects),
+    };
     let bullets = [
         news(subjects),
         results(subjects),
+        over_users,
         cause(view, subjects),
-        exception(subjects),
+        exception,
         Some(limit)
             .filter(|limit| !limit.text.is_empty())
             .map(Bullet::from),
@@ -195,14 +219,27 @@ fn news(subjects: &[Subject]) -> Option<Bullet> {
 /// The newest release against the base, by group; groups with equal results have one sentence.
 fn results(subjects: &[Subject]) -> Option<Bullet> {
     let mut told = Vec::new();
+    let pairs_of = |subject: &Subject| match subject.is_series {
+        true => vec![[subject.base, subject.newest()]],
+        false => subject.pairs(),
+    };
+    // An archive of many configs or numbers of clients would fill a page.
+    let groups: usize = subjects.iter().map(|of| claimed(of).count()).sum();
+    let are_many = subjects.len() > 1 && groups > MOST_LINES;
     for subject in subjects {
-        let pairs = match subject.is_series {
-            true => vec![[subject.base, subject.newest()]],
-            false => subject.pairs(),
-        };
+        let pairs = pairs_of(subject);
         let prefix = prefix(subjects, subject);
-        for pair in pairs {
-            told.extend(against(subject, pair, &prefix));
+        let by_group: Vec<Sentence> = pairs
+            .iter()
+            .flat_map(|pair| against(subject, *pair, &prefix))
+            .collect();
+        match are_many || (by_group.len() > MOST_LINES && !subject.is_series) {
+            false => told.extend(by_group),
+            true => told.extend(
+                pairs
+                    .iter()
+                    .filter_map(|pair| over_all(subject, *pair, &prefix)),
+            ),
         }
         if subject.kind == SubjectKind::Rocksdb {
             let worst = claimed(subject).filter_map(|group| rocksdb::at_most(subject, group));
@@ -213,6 +250,21 @@ fn results(subjects: &[Subject]) -> Option<Bullet> {
         }
     }
     nest("against the base", told)
+}
+
+/// Counts over all groups, in place of a line for each of many.
+fn over_all(subject: &Subject, [from, to]: [usize; 2], prefix: &str) -> Option<Sentence> {
+    let over = Over::of(subject, from, to);
+    (from != to && !over.groups.is_empty()).then(|| Sentence {
+        text: format!(
+            "{prefix}{} vs {}: {}{}",
+            subject.name(to),
+            subject.name(from),
+            over.slower(),
+            over.faster()
+        ),
+        cells: over.said(subject),
+    })
 }
 
 /// The results of all groups from one release to another.
@@ -231,17 +283,18 @@ fn against(subject: &Subject, [from, to]: [usize; 2], prefix: &str) -> Vec<Sente
         Some(common) => common.split(" (").next().unwrap_or_default().to_owned(),
         None => change.tally(),
     };
-    let mut by_result: Vec<(String, Vec<String>, Vec<Said>)> = Vec::new();
+    let mut by_result: Vec<Told> = Vec::new();
     for (group, change) in &changes {
         let result = short(change);
-        let said = change.said(subject);
-        match by_result.iter_mut().find(|(known, ..)| *known == result) {
-            Some((_, groups, cells)) => {
-                groups.push(group.title.clone());
-                cells.extend(said);
-            }
-            None => by_result.push((result, vec![group.title.clone()], said)),
-        }
+        let place = by_result.iter().position(|told| told.result == result);
+        let place = place.unwrap_or_else(|| {
+            by_result.push(Told {
+                result,
+                ..Told::default()
+            });
+            by_result.len() - 1
+        });
+        by_result[place].add(subject, group, change);
     }
     if from == to {
         return Vec::new();
@@ -249,15 +302,50 @@ fn against(subject: &Subject, [from, to]: [usize; 2], prefix: &str) -> Vec<Sente
     let pair = format!("{} vs {}", subject.name(to), subject.name(from));
     by_result
         .into_iter()
-        .map(|(result, groups, cells)| Sentence {
-            text: format!("{prefix}{pair}, {}: {result}", list(&groups)),
-            cells,
+        .map(|told| Sentence {
+            text: format!(
+                "{prefix}{pair}, {}: {}{}",
+                list(&told.groups),
+                told.result,
+                told.which(subject.noun())
+            ),
+            cells: told.cells,
         })
         .collect()
 }
 
+/// A result that one or several groups have.
+#[derive(Default)]
+struct Told {
+    result: String,
+    groups: Vec<String>,
+    cells: Vec<Said>,
+    /// Of a common result: how many tests it is about, of how many.
+    common: usize,
+    all: usize,
+}
+
+impl Told {
+    fn add(&mut self, subject: &Subject, group: &Group, change: &Change) {
+        self.groups.push(group.title.clone());
+        self.cells.extend(change.said(subject));
+        if let Some(common) = change.in_common().filter(|_| !change.is_stable()) {
+            self.common += common;
+            self.all += change.members.len();
+        }
+    }
+
+    /// ` (6 of 9 tests)`: a common result is none of the others.
+    fn which(&self, noun: &str) -> String {
+        match self.common == self.all {
+            true => String::new(),
+            false => format!(" ({} of {})", self.common, count(self.all, noun)),
+        }
+    }
+}
+
 /// One sentence stands alone, several below a line.
-fn nest(heading: &str, mut told: Vec<Sentence>) -> Option<Bullet> {
+pub(super) fn nest(heading: &str, mut told: Vec<Sentence>) -> Option<Bullet> {
     match told.len() {
         0 => None,
         1 => told.pop().map(Bullet::from),
@@ -293,16 +381,17 @@ fn cause(view: &View, subjects: &[Subject]) -> Option<Bullet> {
     Some(
         Sentence {
             text: format!(
-                "{}the largest loss between versions is {} in {} (median {}): new CPU overhead \
+                "{}the largest loss between {}s is {} in {} (median {}): new CPU overhead \
                  explains {} of {} by more than 5%",
                 prefix(subjects, subject),
+                subject.each,
                 subject.span(change.from, change.to),
                 group.title,
                 signed(change.median),
                 of.by_cpu,
                 count(of.all, "drop")
             ),
-            cells: change.said(subject),
+            cells: [change.said(subject), of.cells].concat(),
         }
         .into(),
     )

@@ -1,8 +1,8 @@
 //! The tables beside the text.
 
 use super::costs::{Cost, Costs};
-use super::material::Subject;
-use super::noise::arrival;
+use super::material::{Group, Subject};
+use super::noise::{Arrival, arrival};
 use super::text::ratio as printed;
 use super::value::{Standing, Table, TableCell, TableGroup, TableRow};
 use crate::runs::status::Status;
@@ -26,7 +26,7 @@ pub(crate) fn file_name(words: &[&str]) -> String {
 }
 
 /// Throughput of all releases but the base relative to it, with where changes arrived.
-pub(crate) fn relative(subject: &Subject, base: usize) -> Table {
+pub(crate) fn relative(view: &View, subject: &Subject, base: usize) -> Table {
     // A later base has the versions behind it.
     let is_shown = |at: &usize| match base == subject.base {
         true => *at != base,
@@ -56,9 +56,12 @@ pub(crate) fn relative(subject: &Subject, base: usize) -> Table {
     Table {
         name: file_name(&[&subject.title(), "relative", name]),
         title: format!("Relative throughput, base {name}"),
-        caption: format!("(throughput for a version) / (throughput for {name})"),
+        caption: format!(
+            "(throughput for a {}) / (throughput for {name})",
+            subject.each
+        ),
         base: Some(format!("{name} ({})", subject.releases[base].label)),
-        columns: columns(subject, &places),
+        columns: columns(view, subject, &places),
         groups: groups(subject, |test| TableRow {
             label: subject.tests[test].name.clone(),
             cells: places.iter().map(|place| cell(test, *place)).collect(),
@@ -103,7 +106,7 @@ pub(crate) fn absolute(view: &View, subject: &Subject) -> Table {
             false => "in the unit behind the test".to_owned(),
         },
         base: None,
-        columns: columns(subject, &places),
+        columns: columns(view, subject, &places),
         groups: groups(subject, |test| TableRow {
             label: subject.tests[test].name.clone(),
             cells: places.iter().map(|place| cell(test, *place)).collect(),
@@ -154,7 +157,7 @@ pub(crate) fn costs(view: &View, subject: &Subject, test: usize) -> Option<Table
             .collect::<Vec<_>>()
             .join("; "),
         base: Some(subject.base().name.clone()),
-        columns: columns(subject, &places),
+        columns: columns(view, subject, &places),
         groups: vec![
             group("absolute".to_owned(), &absolute),
             group(format!("relative to {}", subject.base().name), &relative),
@@ -162,16 +165,18 @@ pub(crate) fn costs(view: &View, subject: &Subject, test: usize) -> Option<Table
     })
 }
 
-fn columns(subject: &Subject, places: &[usize]) -> Vec<(String, String)> {
+/// Names and labels; what is not strictly comparable with the base has its mark.
+fn columns(view: &View, subject: &Subject, places: &[usize]) -> Vec<(String, String)> {
     let column = |place: &usize| {
         let release = &subject.releases[*place];
-        (release.name.clone(), release.label.clone())
+        let mark = view.cells[release.cell].mark();
+        (format!("{}{mark}", release.name), release.label.clone())
     };
     places.iter().map(column).collect()
 }
 
 fn groups(subject: &Subject, row: impl Fn(usize) -> TableRow) -> Vec<TableGroup> {
-    let group = |group: &super::material::Group| TableGroup {
+    let group = |group: &Group| TableGroup {
         title: group.title.clone(),
         rows: group.tests.iter().map(|test| row(*test)).collect(),
     };
@@ -195,15 +200,27 @@ fn nothing(mark: &'static str) -> TableCell {
     }
 }
 
+/// Where a test's change arrived, if sentences may be about the test.
+fn claimed_arrival(subject: &Subject, test: usize) -> Option<Arrival> {
+    let is_in = |group: &&Group| group.is_claimed && group.tests.contains(&test);
+    let is_claimed = subject.groups.iter().any(|group| is_in(&group));
+    let may_have = is_claimed && subject.is_series && !subject.is_two_state(test);
+    may_have
+        .then(|| arrival(&subject.tests[test].rates))
+        .flatten()
+}
+
+/// Whether a note of the tables says where a change arrived.
+pub(super) fn has_arrivals(subject: &Subject) -> bool {
+    (0..subject.tests.len()).any(|test| claimed_arrival(subject, test).is_some())
+}
+
 /// Where a test's change arrived, or that it has two states.
 fn note(subject: &Subject, test: usize) -> String {
     if subject.is_two_state(test) {
         return "two states: runs of nearly the same code differ by more than 10%".to_owned();
     }
-    if !subject.is_series {
-        return String::new();
-    }
-    let Some(arrival) = arrival(&subject.tests[test].rates) else {
+    let Some(arrival) = claimed_arrival(subject, test) else {
         return String::new();
     };
     let at = &subject.releases[arrival.place].name;

@@ -40,6 +40,17 @@ impl Class {
     pub fn is_gain(self) -> bool {
         self > Self::NoChange
     }
+
+    /// Of one test.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::BigLoss => "big regression",
+            Self::SmallLoss => "small regression",
+            Self::NoChange => "no change",
+            Self::SmallGain => "small improvement",
+            Self::BigGain => "big improvement",
+        }
+    }
 }
 
 /// The ratios that count as no change: as authors use the words, wider where twins differ by more.
@@ -96,9 +107,11 @@ pub(crate) fn is_stable(ratios: &[f64]) -> bool {
     has_median && 4 * inside.count() >= 3 * ratios.len()
 }
 
-/// Whether a cost per operation is stable: by whole percent.
-pub(crate) fn is_stable_cost(ratio: f64) -> bool {
-    (hundredths(ratio) - 100).abs() <= STABLE_COST_PERCENT
+/// Whether a cost per operation is stable, by whole percent. `noise` is the share that twins differ
+/// by: what is less does not count, as with throughput.
+pub(crate) fn is_stable_cost(ratio: f64, noise: f64) -> bool {
+    let change = (hundredths(ratio) - 100).abs();
+    change <= STABLE_COST_PERCENT || change < (100.0 * noise).ceil() as i64
 }
 
 /// As posts round a common loss: to the nearest 5 up to 25 %, to the nearest 10 above.
@@ -139,6 +152,9 @@ mod tests {
     fn the_noise_of_twins_wins_over_the_band() {
         // 3.9 % is inside the band's 4 %; 6.2 % is not.
         assert_eq!(Band::new(Some(0.039)), Band::new(None));
+        // 4.1 % of noise: a loss of 4 % in whole percent is less, one of 5 % is not.
+        assert_eq!(Band::new(Some(0.041)).class(0.96), Class::NoChange);
+        assert_eq!(Band::new(Some(0.041)).class(0.95), Class::SmallLoss);
         let noisy = Band::new(Some(0.062));
         assert_eq!(noisy.class(0.94), Class::NoChange);
         assert_eq!(noisy.class(0.93), Class::SmallLoss);
@@ -196,7 +212,14 @@ mod tests {
 
     #[test]
     fn costs_are_stable_within_three_whole_percent() {
-        assert!(is_stable_cost(0.9651) && is_stable_cost(1.0349));
-        assert!(!is_stable_cost(0.9649) && !is_stable_cost(1.0351));
+        assert!(is_stable_cost(0.9651, 0.0) && is_stable_cost(1.0349, 0.0));
+        assert!(!is_stable_cost(0.9649, 0.0) && !is_stable_cost(1.0351, 0.0));
+    }
+
+    #[test]
+    fn a_cost_that_twins_differ_by_more_in_is_stable() {
+        // 7.4 % of noise: a change of 7 % is less, one of 8 % is not.
+        assert!(is_stable_cost(1.07, 0.074) && is_stable_cost(0.93, 0.074));
+        assert!(!is_stable_cost(1.08, 0.074) && !is_stable_cost(0.92, 0.074));
     }
 }

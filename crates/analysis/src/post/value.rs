@@ -1,5 +1,7 @@
 //! What a post is made of. Writers lay it out; every word and number is here.
 
+use crate::profiles::FlameNode;
+
 /// A draft of the text that an author would publish, with its tables and figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Post {
@@ -12,6 +14,9 @@ pub struct Post {
     pub sections: Vec<Section>,
     /// All tables; sections point at them by index.
     pub tables: Vec<Table>,
+    /// Plans of the campaigns as they were written, and configs with many settings: the file's name
+    /// and its text.
+    pub files: Vec<(String, String)>,
 }
 
 /// A heading and what is below it.
@@ -155,7 +160,13 @@ pub enum Form {
         seconds_per_point: f64,
         builds: Vec<OverSeconds>,
     },
-    /// Throughput over users, a line per release.
+    /// Where server CPU went beside the base: all stacks of both, in microseconds per operation.
+    Flames {
+        base: String,
+        cell: String,
+        tree: FlameNode,
+    },
+    /// Throughput or times over users, a line per release.
     Lines {
         x_label: String,
         y_label: String,

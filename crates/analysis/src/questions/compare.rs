@@ -6,6 +6,10 @@ use plimsoll_stats::{RESAMPLES, mann_whitney, median_ratio, seed_of};
 
 use crate::cells::beyond::{BeyondBuild, between};
 use crate::cells::machines;
+use crate::post::{
+    OVER_USERS, PairWords, RowRatio, has_verdicts, has_writes, is_rocksdb, missed_named_rate,
+    of_pair,
+};
 use crate::runs::status::Status;
 use crate::steps::step_view::StepView;
 use crate::view::View;
@@ -39,6 +43,8 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// Groups in the order of their first step: name, geometric mean of the ratios, steps.
     pub groups: Vec<(String, f64, usize)>,
+    /// What single runs are called in a post; `None` where intervals or pairs of blocks say more.
+    pub words: Option<PairWords>,
     /// Why this is not a verdict.
     pub caveat: &'static str,
     /// What the campaigns' reports say of their numbers.
@@ -104,7 +110,10 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
             .chain(&b.0.steps)
             .map(|step| step.name.as_str())
             .unique();
-    let rows: Vec<Row> = names.filter_map(|name| row(name, a, b)).collect();
+    let is_rocksdb = is_rocksdb(a) || is_rocksdb(b);
+    let rows: Vec<Row> = names
+        .filter_map(|name| row(name, a, b, is_rocksdb))
+        .collect();
     let mut groups: Vec<(String, Vec<f64>)> = Vec::new();
     for row in &rows {
         let Some(ratio) = row.ratio() else { continue };
@@ -128,7 +137,19 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
     let mut seen = std::collections::BTreeSet::new();
     // A side may be a view of one cell: here it has another beside it.
     notes.retain(|note| note != ONE_CELL && seen.insert(note.clone()));
+    let has_samples = rows.iter().any(|row| row.unpaired.is_some());
+    let is_judged = has_verdicts(a.0) || (!is_once(a) && !is_once(b));
+    let is_in_pairs = campaign(a) == campaign(b) && is_judged;
+    let words = (!has_samples && !is_in_pairs).then(|| {
+        let counted = rows.iter().map(|row| RowRatio {
+            group: &row.group,
+            step: &row.step,
+            ratio: row.ratio().filter(|_| !row.is_doubtful),
+        });
+        of_pair(a, b, &counted.collect::<Vec<_>>())
+    });
     Comparison {
+        words,
         notes,
         beyond_build: between(&[a, b]),
         a: a.0.cells[a.1].label.clone(),
@@ -146,7 +167,7 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
             () if campaign(a) == campaign(b) => {
                 "Values are medians over blocks; `plimsoll show` judges them by pairs."
             }
-            () if rows.iter().any(|row| row.unpaired.is_some()) => UNPAIRED,
+            () if has_samples => UNPAIRED,
             () => {
                 "Values are medians over few blocks: a difference is something to look at, not a \
                 verdict."
@@ -160,7 +181,7 @@ fn campaign((view, cell): (&View, usize)) -> &str {
     &view.campaigns[view.cells[cell].campaign].id
 }
 
-fn row(name: &str, a: (&View, usize), b: (&View, usize)) -> Option<Row> {
+fn row(name: &str, a: (&View, usize), b: (&View, usize), is_rocksdb: bool) -> Option<Row> {
     let find =
         |view: &'_ View| -> Option<usize> { view.steps.iter().position(|step| step.name == name) };
     let (in_a, in_b) = (
@@ -178,15 +199,18 @@ fn row(name: &str, a: (&View, usize), b: (&View, usize)) -> Option<Row> {
     };
     let is_doubtful = |step: Option<&StepView>, cell: usize| {
         step.is_some_and(|step| {
-            matches!(
-                step.outcomes[cell].status,
-                Status::Suspect | Status::SlaMissed
-            )
+            let outcome = &step.outcomes[cell];
+            let has_missed = missed_named_rate(step, outcome);
+            has_missed || matches!(outcome.status, Status::Suspect | Status::SlaMissed)
         })
     };
     let row = Row {
         step: name.to_owned(),
-        group: group(name),
+        group: match () {
+            () if is_rocksdb && has_writes(name) => "steps with writes".to_owned(),
+            () if is_rocksdb => "read-only steps".to_owned(),
+            () => group(name),
+        },
         metric: step.rate.name,
         unit: step.rate.unit,
         a: value(in_a, a.1),
@@ -208,6 +232,12 @@ pub fn group(step: &str) -> String {
     let test = step.split_once("_range=").map_or(step, |(test, _)| test);
     let (base, variant) = test.split_once('.').unwrap_or((test, ""));
     let is_known = PUBLISHED.iter().any(|(known, _)| *known == base);
+    if let Some((test, _)) = step
+        .rsplit_once('@')
+        .filter(|(_, at)| at.parse::<u32>().is_ok())
+    {
+        return format!("{test}{OVER_USERS}");
+    }
     let text = match () {
         () if is_known && !variant.is_empty() => "warm-ups and tests before the writes",
         () if is_known => group_of(test).title(),

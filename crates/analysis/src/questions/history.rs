@@ -2,6 +2,7 @@
 
 use plimsoll_core::engines::EngineName;
 use plimsoll_core::name::{BuildName, natural_cmp};
+use plimsoll_core::schedule::Unit;
 use plimsoll_stats::{
     Spread, Trend, describe, median, page_trend, penalty_from_blocks, penalty_from_spread, segment,
 };
@@ -143,8 +144,8 @@ fn throughput(campaign: &CampaignRecord, step: &str) -> String {
 
 /// A cell's values of a metric.
 struct Values {
-    /// By block or start.
-    by_block: Vec<(u32, f64)>,
+    /// By start, or by block and part.
+    by_block: Vec<(Unit, f64)>,
     /// Whether a witness saw the machine disturbed in all of them.
     is_suspect: bool,
 }
@@ -152,11 +153,11 @@ struct Values {
 /// The finished runs of a cell that met their SLA, without the suspect ones where there are others.
 fn values(campaign: &CampaignRecord, cell: usize, step: &str, metric: &str) -> Values {
     let runs = runs_of_cell(campaign, cell);
-    let of = |status: Status| -> Vec<(u32, f64)> {
+    let of = |status: Status| -> Vec<(Unit, f64)> {
         let used = runs
             .iter()
             .filter(|run| run.is_used && run.step.name == step && run.status == status);
-        used.filter_map(|run| Some((run.block, run.number(metric)?)))
+        used.filter_map(|run| Some((run.unit, run.number(metric)?)))
             .filter(|(_, value)| *value > 0.0)
             .collect()
     };
@@ -250,11 +251,11 @@ fn version_of(build: &BuildName, stated: &str) -> String {
 }
 
 /// ln(value) of each release in the blocks that have all of them.
-fn complete_blocks(releases: &[&[(u32, f64)]]) -> Vec<Vec<f64>> {
+fn complete_blocks(releases: &[&[(Unit, f64)]]) -> Vec<Vec<f64>> {
     let Some(first) = releases.first() else {
         return Vec::new();
     };
-    let in_block = |values: &[(u32, f64)], block: u32| {
+    let in_block = |values: &[(Unit, f64)], block: Unit| {
         values
             .iter()
             .find(|(at, _)| *at == block)

@@ -6,7 +6,7 @@ use itertools::Itertools;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_stats::{FEWEST_STARTS, Verdict};
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{in_commands, shell_word};
+use plimsoll_store::{Fleet, in_commands, shell_word};
 
 use crate::verdicts::{Basis, Call, Finding, Role};
 use crate::view::View;
@@ -16,7 +16,7 @@ const ADVISED_STARTS: u32 = 5;
 const ADVISED_BLOCKS: u32 = 12;
 
 /// A sentence if no throughput of any candidate has a verdict; none if one has, and if the base is
-/// the only candidate. `path` is the campaign's folder.
+/// the only candidate. `path` is the campaign's folder; the command has `view.options`, too.
 pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<String> {
     let of_throughput = |finding: &&Finding| finding.role == Role::Throughput;
     let all: Vec<&Finding> = view.findings.all.iter().filter(of_throughput).collect();
@@ -37,34 +37,44 @@ pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<St
         () if are_all(Call::Invalid) => {
             "the reasons are above: mend what failed or was disturbed, and confirm again".to_owned()
         }
-        () if are_all(Call::DependsOnTurns) => by_blocks(header, path),
-        () => more(header, path, first.basis),
+        () if are_all(Call::DependsOnTurns) => by_blocks(header, path, &view.options),
+        () => more(header, path, first.basis, &view.options),
     };
     Some(format!("undecided: {count}; {next}"))
 }
 
-/// `plimsoll confirm CAMPAIGN --step STEPS HOW`.
-fn command(header: &CampaignHeader, path: &Path, how: &str) -> String {
+/// `plimsoll confirm CAMPAIGN --step STEPS HOW OPTIONS`, on the hosts of the campaign if it has some
+/// and the options name none.
+fn command(header: &CampaignHeader, path: &Path, how: &str, options: &str) -> String {
     let confirm = header.confirm.as_ref();
     let of = confirm.and_then(|confirm| confirm.of.as_deref());
     let of = of.map_or_else(|| path.to_owned(), |id| path.with_file_name(id));
     let mut steps = confirm.iter().flat_map(|confirm| &confirm.steps);
     let steps = steps.join(",");
+    let hosts = match &header.fleet {
+        Some(Fleet::Hosts { names, .. }) if !options.contains(" --hosts ") => {
+            format!(" --hosts {}", names.join(","))
+        }
+        _ => String::new(),
+    };
     format!(
-        "plimsoll confirm {} --step {} {how}",
+        "plimsoll confirm {} --step {} {how}{hosts}{options}",
         in_commands(&of),
         shell_word(&steps)
     )
 }
 
 /// The command that measures one server at a time.
-pub(super) fn by_blocks(header: &CampaignHeader, path: &Path) -> String {
+pub(super) fn by_blocks(header: &CampaignHeader, path: &Path, options: &str) -> String {
     let how = format!("--blocks {ADVISED_BLOCKS}");
-    format!("one server at a time: {}", command(header, path, &how))
+    format!(
+        "one server at a time: {}",
+        command(header, path, &how, options)
+    )
 }
 
 /// The command that measures more.
-pub(super) fn more(header: &CampaignHeader, path: &Path, basis: Basis) -> String {
+pub(super) fn more(header: &CampaignHeader, path: &Path, basis: Basis, options: &str) -> String {
     let Some(confirm) = &header.confirm else {
         return String::new();
     };
@@ -82,5 +92,8 @@ pub(super) fn more(header: &CampaignHeader, path: &Path, basis: Basis) -> String
         }
         _ => format!("--blocks {}", twice(confirm.blocks, ADVISED_BLOCKS)),
     };
-    format!("for narrower intervals: {}", command(header, path, &how))
+    format!(
+        "for narrower intervals: {}",
+        command(header, path, &how, options)
+    )
 }

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use plimsoll_core::plan::{Operation, Step};
 use plimsoll_core::readings::{HostReading, Readings};
 use plimsoll_core::record::OperationRecord;
+use plimsoll_core::schedule::Unit;
 use plimsoll_core::witness::{Leakage, LimitsHere};
 use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
 use plimsoll_store::{
     CampaignRecord, CampaignState, Design, HostSeries, OperationSecond, StoreError, TrialRecord,
-    Turn, in_commands,
+    Turn, continuing,
 };
 
 use crate::metrics::facts::LONGEST_STEP_S;
@@ -22,7 +23,8 @@ use crate::words::brief::telling_line;
 /// A step of one attempt at one trial.
 pub(crate) struct Run<'a> {
     pub step: &'a Step,
-    pub block: u32,
+    /// The block, or the part of one: what runs on one machine.
+    pub unit: Unit,
     pub trial: u32,
     /// 0 when the trial never started.
     pub attempt: u32,
@@ -60,7 +62,8 @@ pub(crate) fn limits_of(campaign: &CampaignRecord) -> LimitsHere {
 
 /// Every run of one cell of the plan, by step, block and attempt.
 pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_>> {
-    let steps = campaign.header.plan.cells[cell].workload.steps();
+    let plan = &campaign.header.plan;
+    let steps = plan.cells[cell].workload.steps();
     let has_budget = campaign.header.budget().is_some();
     let confirm = campaign.header.confirm.as_ref();
     let is_in_turns = confirm.is_some_and(|confirm| confirm.design == Design::Slices);
@@ -72,6 +75,7 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
         .iter()
         .filter(|trial| trial.cell == cell)
     {
+        let of_trial = plan.steps_of(cell, trial.part);
         let attempts: Vec<&TrialRecord> = campaign
             .trials
             .iter()
@@ -87,33 +91,30 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
                 campaign.state == CampaignState::Running && index + 1 == attempts.len();
             let attempt = Attempt {
                 record,
-                block: trial.block,
+                unit: trial.unit(),
                 is_used,
                 is_running,
                 has_budget,
                 is_in_turns,
                 limits,
             };
-            runs.extend(runs_of_attempt(&attempt, steps));
+            runs.extend(runs_of_attempt(&attempt, &of_trial));
         }
         if attempts.is_empty() {
             let reason = match campaign.state {
                 CampaignState::Running => "it has not run yet".to_owned(),
                 CampaignState::Decided => "it was not needed: all was decided before".to_owned(),
                 _ => format!(
-                    "the campaign broke off before it; `plimsoll resume {}` finishes it",
-                    in_commands(&campaign.path)
+                    "the campaign broke off before it; `{}` finishes it",
+                    continuing(campaign.header.fleet.as_ref(), &campaign.path)
                 ),
             };
-            runs.extend(
-                steps
-                    .iter()
-                    .map(|step| Run::missing(step, trial.block, trial.number, limits, &reason)),
-            );
+            let missing = |step| Run::missing(step, trial.unit(), trial.number, limits, &reason);
+            runs.extend(of_trial.into_iter().map(missing));
         }
     }
     let position = |run: &Run<'_>| steps.iter().position(|step| step.name == run.step.name);
-    runs.sort_by_key(|run| (position(run), run.block, run.trial, run.attempt));
+    runs.sort_by_key(|run| (position(run), run.unit, run.trial, run.attempt));
     runs
 }
 
@@ -156,10 +157,10 @@ impl<'a> Run<'a> {
         places.is_none_or(|(a, b)| a.place().is_same_machine(&b.place()))
     }
 
-    fn missing(step: &'a Step, block: u32, trial: u32, limits: LimitsHere, reason: &str) -> Self {
+    fn missing(step: &'a Step, unit: Unit, trial: u32, limits: LimitsHere, reason: &str) -> Self {
         Self {
             step,
-            block,
+            unit,
             trial,
             attempt: 0,
             is_used: true,
@@ -181,7 +182,7 @@ impl<'a> Run<'a> {
     fn damaged(step: &'a Step, trial: u32, limits: LimitsHere, damage: &str) -> Self {
         Self {
             status: Status::Damaged,
-            ..Self::missing(step, 0, trial, limits, damage)
+            ..Self::missing(step, Unit::default(), trial, limits, damage)
         }
     }
 
@@ -230,7 +231,7 @@ impl<'a> Run<'a> {
         );
         let (status, reason) = judge(done, &measures, &turns, &limits);
         let is_void = leakage(&turns).above(limits.leak_cores).is_some();
-        let run = Self::missing(step, 0, record.number, limits, "");
+        let run = Self::missing(step, Unit::default(), record.number, limits, "");
         Self {
             status,
             reason,
@@ -476,7 +477,7 @@ impl<'a> Ending<'a> {
 /// An attempt at a trial, and what its campaign makes of it.
 struct Attempt<'a> {
     record: &'a TrialRecord,
-    block: u32,
+    unit: Unit,
     is_used: bool,
     is_running: bool,
     /// Whether steps leave the campaign when they have been measured enough.
@@ -498,10 +499,10 @@ fn why_not_reached(status: Status, name: &str, is_running: bool, reason: &str) -
 }
 
 /// One run per step for the attempt that is used; of other attempts only what finished or broke.
-fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>> {
+fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &[&'a Step]) -> Vec<Run<'a>> {
     let Attempt {
         record,
-        block,
+        unit,
         is_used,
         is_running,
         has_budget,
@@ -515,9 +516,9 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>>
     // knows by how much it is wrong.
     let mut is_explained = false;
     let mut runs = Vec::new();
-    for step in steps {
+    for &step in steps {
         let name = step.name.as_str();
-        let missing = |reason: &str| Run::missing(step, block, record.number, limits, reason);
+        let missing = |reason: &str| Run::missing(step, unit, record.number, limits, reason);
         let mut run = if let Some(damage) = &record.damage {
             let damage = format!("{damage}; `plimsoll resume` runs the trial again");
             Run::damaged(step, record.number, limits, &damage)
@@ -567,7 +568,7 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &'a [Step]) -> Vec<Run<'a>>
             }
         };
         run.record = Some(record);
-        run.block = block;
+        run.unit = unit;
         run.attempt = record.attempt;
         run.is_used = is_used;
         // An attempt that was replaced is listed for what it did, not for what it left out.

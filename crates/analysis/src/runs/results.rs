@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_core::record::ClientHostRecord;
+
 use crate::metrics::Measure;
 use crate::runs::attempts::Run;
 use crate::runs::events::{EventRow, event_row};
@@ -40,6 +42,8 @@ pub struct StepResult {
     pub step: String,
     /// The block, from 1.
     pub block: u32,
+    /// The part of the block, from 1; none if blocks are whole.
+    pub part: Option<u32>,
     /// The trial's number in the schedule.
     pub trial: u32,
     /// The trial's attempt, from 1; 0 when it never started.
@@ -57,6 +61,8 @@ pub struct StepResult {
     pub events: Vec<EventRow>,
     /// Every metric of the catalogue, in its order; empty unless the step finished.
     pub measures: Vec<Measure>,
+    /// The hosts that the clients were on; none where they were beside the server.
+    pub client_hosts: Vec<ClientHostRecord>,
 }
 
 impl StepResult {
@@ -110,7 +116,8 @@ pub(crate) fn step_result(cell: usize, run: &Run<'_>) -> StepResult {
     StepResult {
         cell,
         step: run.step.name.clone(),
-        block: run.block,
+        block: run.unit.block,
+        part: run.unit.part,
         trial: run.trial,
         attempt: run.attempt,
         host: run
@@ -128,5 +135,8 @@ pub(crate) fn step_result(cell: usize, run: &Run<'_>) -> StepResult {
             .filter_map(|(kind, _)| event_row(kind, cell, &[run]))
             .collect(),
         measures: run.measures.clone(),
+        client_hosts: run
+            .done
+            .map_or_else(Vec::new, |done| done.client_hosts.clone()),
     }
 }

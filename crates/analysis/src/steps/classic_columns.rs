@@ -10,6 +10,9 @@ use crate::steps::outcome::Outcome;
 use crate::steps::step_view::StepView;
 use crate::words::brief::brief;
 
+/// Why there is no ratio of what ran on other machines than the base.
+const APART: &str = "no ratio: in no block did it and the base run on one machine";
+
 pub(crate) fn cell(outcome: &Outcome, number: Option<String>, class: Class) -> ClassicCell {
     ClassicCell {
         number,
@@ -98,6 +101,13 @@ pub(crate) fn relative_cells(outcomes: &[&Outcome], rate: &Metric) -> Vec<Classi
             ..cell(outcome, None, Class::Plain)
         },
         _ => cell(outcome, None, Class::Plain),
+    };
+    let ratio = |(i, outcome): (usize, &&Outcome)| match outcome.is_apart {
+        true => ClassicCell {
+            reason: Some(APART.to_owned()),
+            ..cell(outcome, None, Class::Plain)
+        },
+        false => ratio((i, outcome)),
     };
     outcomes.iter().enumerate().map(ratio).collect()
 }

@@ -418,7 +418,8 @@ pub(crate) fn ramps(steps: &[&StepView]) -> Vec<Ramp> {
     ramps.into_iter().map(ramp).collect()
 }
 
-fn ramp_level(step: &StepView, cell: usize) -> RampLevel {
+/// What a step is as a level of a ramp in a cell.
+pub(crate) fn ramp_level(step: &StepView, cell: usize) -> RampLevel {
     let outcome = &step.outcomes[cell];
     let times = [
         sysbench::MEAN_SERVICE_US,

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use itertools::Itertools;
 use plimsoll_core::plan::Step;
 use plimsoll_core::record::TableCheck;
 
@@ -35,8 +36,11 @@ pub struct Outcome {
     /// the median over the used blocks.
     pub classic_rate: Option<f64>,
     /// The step's rate by the base's as the verdict has it, from pairs; `None` where there are
-    /// none, and in a screen.
+    /// none, and where each ran once.
     pub paired_ratio: Option<f64>,
+    /// Whether it and the base ran on one machine in no block: a ratio would be that of the
+    /// machines.
+    pub is_apart: bool,
     /// Operations of the used blocks, summed per kind; the step's own first.
     pub operations: Vec<OperationCount>,
     /// Seconds of the first used block's measured window.
@@ -64,6 +68,7 @@ impl Outcome {
             rate_of_blocks: Vec::new(),
             classic_rate: None,
             paired_ratio: None,
+            is_apart: false,
             operations: Vec::new(),
             elapsed_s: None,
             crash: None,
@@ -157,8 +162,8 @@ pub(crate) fn outcome(
     Outcome {
         status,
         reason,
-        blocks_used: valued.len() as u32,
-        blocks_planned: used.len() as u32,
+        blocks_used: count_blocks(valued),
+        blocks_planned: count_blocks(&used),
         target_per_s: step.and_then(Step::background_per_s),
         measures,
         rate_of_blocks: valued
@@ -167,6 +172,7 @@ pub(crate) fn outcome(
             .collect(),
         classic_rate: median_over_blocks(&classic_rates.iter().collect::<Vec<_>>()).value,
         paired_ratio: None,
+        is_apart: false,
         operations,
         elapsed_s: first.map(|done| done.elapsed_ns as f64 / 1e9),
         crash: crash.map(|crash| Crash {
@@ -177,6 +183,20 @@ pub(crate) fn outcome(
         checks: first.map(|done| done.tables.clone()).unwrap_or_default(),
         notes: first.map(|done| done.notes.clone()).unwrap_or_default(),
     }
+}
+
+/// What runs in every part of a block has several runs there.
+fn count_blocks(runs: &[&Run<'_>]) -> u32 {
+    runs.iter().map(|run| run.unit.block).unique().count() as u32
+}
+
+/// `12 blocks`; `36 parts of blocks` of what runs in every part.
+fn count_of(used: &[&Run<'_>]) -> String {
+    let parts = match used.iter().any(|run| run.unit.part.is_some()) {
+        true => "parts of ",
+        false => "",
+    };
+    format!("{} {parts}blocks", used.len())
 }
 
 /// The worst of the blocks that came to something; with several blocks the reason says which, and
@@ -194,7 +214,7 @@ pub(crate) fn overall(used: &[&Run<'_>]) -> (Status, Option<String>) {
     };
     let Some(worst) = used
         .iter()
-        .max_by_key(|run| (badness(run.status), Reverse(run.block)))
+        .max_by_key(|run| (badness(run.status), Reverse(run.unit)))
     else {
         return (
             Status::Missing,
@@ -203,13 +223,13 @@ pub(crate) fn overall(used: &[&Run<'_>]) -> (Status, Option<String>) {
     };
     let alike = used.iter().filter(|run| run.status == worst.status).count();
     let others = if alike > 1 {
-        format!(" (and {} more of {} blocks)", alike - 1, used.len())
+        format!(" (and {} more of {})", alike - 1, count_of(used))
     } else {
         String::new()
     };
     let with_block = |reason: &String| {
         if used.len() > 1 {
-            format!("block {}{others}: {reason}", worst.block)
+            format!("{}{others}: {reason}", worst.unit)
         } else {
             reason.clone()
         }

@@ -493,7 +493,9 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
         add(
             &match of_throughput().any(|finding| finding.call.is_judged()) {
                 true => format!(
-                    "Nothing is unusual: `plimsoll confirm{campaign} --all` would confirm every step."
+                    "Nothing is unusual: `plimsoll confirm{campaign} --all{}` would confirm every \
+                    step.",
+                    view.options
                 ),
                 false => format!(
                     "Nothing could be judged: the notes say why, and `plimsoll report{campaign} \

@@ -28,8 +28,9 @@ impl InFlight {
         let Self { left, found } = self;
         ((left - found).abs() > APART).then(|| {
             format!(
-                "its turns leave {left:.1} storage requests in flight to the next, and find \
-                {found:.1}: blocks measure one server at a time"
+                "its storage works in the turns of others: {left:.1} requests are in flight when \
+                its turns end, {found:.1} when they begin; check with --blocks, one server at a \
+                time"
             )
         })
     }
@@ -41,7 +42,7 @@ pub(crate) fn in_flight(candidates: &[&CellRuns<'_>], step: &str) -> Vec<InFligh
     for (index, candidate) in candidates.iter().enumerate() {
         for run in candidate.used(step) {
             let turns = run.record.and_then(|record| record.turns(step).ok());
-            let of_start = starts.entry(run.block).or_default();
+            let of_start = starts.entry(run.unit.block).or_default();
             of_start.extend(turns.iter().flatten().filter_map(|turn: &Turn| {
                 Some((turn.round, turn.position, index, turn.inflight?))
             }));
@@ -77,8 +78,8 @@ mod tests {
         assert_eq!(of(2.0, 1.8), None);
         assert_eq!(
             of(1.2, 0.1).unwrap(),
-            "its turns leave 1.2 storage requests in flight to the next, and find 0.1: blocks \
-            measure one server at a time"
+            "its storage works in the turns of others: 1.2 requests are in flight when its turns \
+            end, 0.1 when they begin; check with --blocks, one server at a time"
         );
         assert!(of(0.0, 0.9).is_some());
     }

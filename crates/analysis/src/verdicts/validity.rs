@@ -1,7 +1,9 @@
 //! When nothing may be said of a step, whatever its numbers.
 
 use plimsoll_core::record::TableCheck;
+use plimsoll_core::units::count;
 
+use crate::runs::attempts::Run;
 use crate::runs::cell_runs::CellRuns;
 use crate::runs::status::Status;
 
@@ -32,7 +34,7 @@ fn trouble(who: &str, cell: &CellRuns<'_>, step: &str) -> Option<String> {
         let of_status: Vec<_> = used.iter().filter(|run| run.status == status).collect();
         let first = of_status.first()?;
         let blocks = if used.len() > 1 {
-            format!(" in {} of {} blocks", of_status.len(), used.len())
+            format!(" in {} of {}", of_status.len(), runs(cell, used.len()))
         } else {
             String::new()
         };
@@ -41,6 +43,26 @@ fn trouble(who: &str, cell: &CellRuns<'_>, step: &str) -> Option<String> {
         });
         Some(format!("{who} {what}{blocks}{reason}"))
     })
+}
+
+/// `6 starts` by slices, `12 blocks` else.
+fn runs(cell: &CellRuns<'_>, number: usize) -> String {
+    count(number, round_noun(cell))
+}
+
+/// `start 2` by slices, else as its unit is called: `block 2`, `part 1 of block 2`.
+fn name_of(cell: &CellRuns<'_>, run: &Run<'_>) -> String {
+    match round_noun(cell) {
+        "start" => format!("start {}", run.unit.block),
+        _ => run.unit.to_string(),
+    }
+}
+
+fn round_noun(cell: &CellRuns<'_>) -> &'static str {
+    match super::pairs::basis(&cell.campaign.header) {
+        super::Basis::Slices => "start",
+        super::Basis::Blocks | super::Basis::Screen => "block",
+    }
 }
 
 /// In a screen a run of less than this says nothing: its seconds are mostly those of starting and
@@ -71,7 +93,7 @@ fn too_short(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Option<St
 /// The rows that were there before the step, as the last check before it found them, must be alike.
 fn other_data(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Option<String> {
     for (of_base, of_other) in super::pairs::by_block(base, other, step) {
-        let state = |run: &crate::runs::attempts::Run<'_>| -> Option<Vec<TableCheck>> {
+        let state = |run: &Run<'_>| -> Option<Vec<TableCheck>> {
             let checked = run
                 .record?
                 .steps_done()
@@ -91,8 +113,12 @@ fn other_data(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Option<S
         if let Some((a, b)) = differing {
             return Some(format!(
                 "the data states differ: {} holds {} rows in the base and {} holds {} in the cell \
-                (block {})",
-                a.table, a.found_rows, b.table, b.found_rows, of_base.block
+                ({})",
+                a.table,
+                a.found_rows,
+                b.table,
+                b.found_rows,
+                name_of(base, of_base)
             ));
         }
         let checksum = |state: &[TableCheck]| {
@@ -104,9 +130,8 @@ fn other_data(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) -> Option<S
         let (a, b) = (checksum(&of_base_state), checksum(&of_other_state));
         if a.len() == b.len() && a != b {
             return Some(format!(
-                "the data states differ: the checksums of the loaded tables are not alike (block \
-                {})",
-                of_base.block
+                "the data states differ: the checksums of the loaded tables are not alike ({})",
+                name_of(base, of_base)
             ));
         }
     }

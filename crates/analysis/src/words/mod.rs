@@ -4,6 +4,7 @@ pub(crate) mod books;
 pub mod brief;
 pub(crate) mod cell_notes;
 pub mod changed_files;
+pub(crate) mod client_hosts;
 pub(crate) mod describe;
 pub(crate) mod notes;
 pub mod reasons;

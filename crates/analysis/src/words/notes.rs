@@ -12,6 +12,7 @@ use crate::steps::outcome::Outcome;
 use crate::steps::step_view::StepView;
 use crate::verdicts::Basis;
 use crate::view::View;
+use crate::words::client_hosts::client_hosts;
 use crate::words::rocksdb_notes::rocksdb_notes;
 use crate::words::waiting_note::waiting_note;
 
@@ -29,6 +30,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     let mut notes = of_campaigns(view);
     notes.push(of_blocks(view));
     notes.extend(of_hosts(view));
+    notes.extend(of_parts(view));
     notes.extend(of_totals(view));
     if view.cells.len() < 2 {
         notes.push(ONE_CELL.to_owned());
@@ -36,6 +38,7 @@ pub(crate) fn notes(view: &View) -> Vec<String> {
     notes.extend(closed_loops(view));
     notes.extend(waiting_note(view));
     notes.extend(external_servers(view));
+    notes.extend(client_hosts(view));
     notes.extend(incomparable_builds(view));
     notes.extend(other_machines(view));
     notes.extend(other_shapes(view));
@@ -68,17 +71,17 @@ fn of_campaigns(view: &View) -> Vec<String> {
         );
     }
     notes.extend(view.campaigns.iter().filter_map(|campaign| {
-        let (id, name) = (&campaign.id, &campaign.name);
+        let (id, command) = (&campaign.id, &campaign.continuing);
         match campaign.state {
             "running" => Some(format!(
                 "Campaign {id} is still running: cells without a number have not run yet."
             )),
             "decided" => Some(format!(
                 "Campaign {id} ended at a planned look, because all was decided or its budget was \
-                spent; `plimsoll resume {name}` runs on to the next one."
+                spent; `{command}` runs on to the next one."
             )),
             "broken" => Some(format!(
-                "Campaign {id} is not finished: `plimsoll resume {name}` runs what is missing."
+                "Campaign {id} is not finished: `{command}` runs what is missing."
             )),
             _ => None,
         }
@@ -120,13 +123,53 @@ fn of_hosts(view: &View) -> Vec<String> {
                 .iter()
                 .map(|(host, blocks)| format!("{host} {blocks}"))
                 .collect();
+            let (what, within) = match campaign.parts.is_empty() {
+                true => ("Blocks", "a block"),
+                false => ("Parts of blocks", "a part of a block"),
+            };
             format!(
-                "Blocks of {} by host: {}. Ratios are made within a block, so within a host.",
+                "{what} of {} by host: {}. Ratios are made within {within}, so within a host.",
                 campaign.id,
                 each.join(", ")
             )
         })
         .collect()
+}
+
+/// Which tests share a load, and where they ran.
+fn of_parts(view: &View) -> Vec<String> {
+    let campaigns = view.campaigns.iter().filter(|of| !of.parts.is_empty());
+    campaigns
+        .map(|campaign| {
+            let parts = (1..).zip(&campaign.parts).map(|(number, part): (u32, _)| {
+                let hosts = match part.hosts.is_empty() {
+                    true => String::new(),
+                    false => format!(", on {}", part.hosts.join(", ")),
+                };
+                format!("part {number} has {}{hosts}", first_and_last(&part.tests))
+            });
+            format!(
+                "The tests of {} ran in {} parts, each on a {}: {}. Later tests find the tables as \
+                earlier ones of their part leave them: compare with the same parts alone.",
+                campaign.id,
+                campaign.parts.len(),
+                match campaign.copies_data {
+                    true => "copy of a load",
+                    false => "load of its own",
+                },
+                parts.collect::<Vec<_>>().join("; ")
+            )
+        })
+        .collect()
+}
+
+/// `12 tests, point-query to insert`.
+fn first_and_last(tests: &[String]) -> String {
+    match tests {
+        [] => "no test".to_owned(),
+        [only] => only.clone(),
+        [first, .., last] => format!("{} tests, {first} to {last}", tests.len()),
+    }
 }
 
 /// What the numbers are values of.
@@ -320,7 +363,7 @@ fn unsent(view: &View) -> Option<String> {
 }
 
 /// The config's name of a cell on an external server is a name and nothing more.
-fn external_servers(view: &View) -> Option<String> {
+pub(crate) fn external_servers(view: &View) -> Option<String> {
     let given = |cell: &&CellInfo| cell.origin.starts_with(GIVEN);
     let labels: Vec<&str> = view
         .cells
@@ -436,7 +479,7 @@ fn without_ratios(view: &View) -> Vec<String> {
 }
 
 /// What runs otherwise than a config asks, with its cells where it is not so in all of them.
-fn settings_not_as_asked(view: &View) -> Option<String> {
+pub(crate) fn settings_not_as_asked(view: &View) -> Option<String> {
     let others: Vec<String> = view
         .settings
         .not_as_asked

@@ -95,13 +95,20 @@ impl Campaign {
             )]),
         });
         // The plan's order, so that trial n is cell n: real schedules are shuffled.
-        let places = (1..=plan.blocks)
-            .flat_map(|block| (0..plan.cells.len()).map(move |cell| (block, cell)));
+        let parts: Vec<Option<u32>> = match plan.parts() {
+            None => vec![None],
+            Some(parts) => (1..=parts).map(Some).collect(),
+        };
+        let units =
+            (1..=plan.blocks).flat_map(|block| parts.iter().map(move |part| (block, *part)));
+        let places =
+            units.flat_map(|unit| (0..plan.cells.len()).map(move |cell| (unit.0, unit.1, cell)));
         let schedule = (1..)
             .zip(places)
-            .map(|(number, (block, cell))| ScheduledTrial {
+            .map(|(number, (block, part, cell))| ScheduledTrial {
                 number,
                 block,
+                part,
                 cell,
             })
             .collect();
@@ -119,6 +126,7 @@ impl Campaign {
             data_dir: "data".to_owned(),
             confirm,
             fleet: None,
+            client_hosts: None,
         };
         let folder = Store::new(dir.path()).create(&header).unwrap();
         Self { dir, folder }
@@ -148,6 +156,8 @@ impl Campaign {
             attempt,
             cell,
             block: scheduled.block,
+            part: scheduled.part,
+            campaign: Some(header.id.clone()),
             seed: header.seed,
             methodology_version: 1,
             pid: 4242,

@@ -6,7 +6,7 @@ use super::super::changes::Change;
 use super::super::costs::{Cost, Costs};
 use super::super::material::Subject;
 use super::super::text::{change as signed, whole_change};
-use super::super::thresholds::{is_stable, is_stable_cost, rounded_percent, to_five};
+use super::super::thresholds::{is_stable, rounded_percent, to_five};
 use super::context::Clause;
 use super::tokens::{Claim, Counted, Token};
 use crate::view::View;
@@ -19,9 +19,19 @@ pub(super) enum Found {
     Otherwise(String),
     /// With what the campaign says instead.
     No(String),
-    /// Nothing in the campaign is about it.
-    Nothing,
+    /// Nothing in the campaign is about it; with why.
+    Nothing(String),
 }
+
+impl Found {
+    fn nothing(why: impl Into<String>) -> Self {
+        Self::Nothing(why.into())
+    }
+}
+
+/// Nothing says what a number is about.
+const NO_TEST: &str = "neither its line nor a heading above it names a test";
+const NO_GROUP: &str = "no heading above it names a group of the campaign";
 
 /// The claims of one clause.
 pub(super) struct Claims<'a> {
@@ -31,8 +41,11 @@ pub(super) struct Claims<'a> {
 
 impl Claims<'_> {
     pub fn of(&self, token: &Token) -> Found {
-        let (Some(subject), Some(pair)) = (self.clause.subject, self.clause.pair) else {
-            return Found::Nothing;
+        let Some(subject) = self.clause.subject else {
+            return Found::nothing("the campaign has no results");
+        };
+        let Some(pair) = self.clause.pair else {
+            return Found::nothing("its line names the base alone, or more than two versions");
         };
         match (token.claim, self.clause.cost, self.clause.test) {
             (Claim::Count(number), None, _) => self.count(subject, pair, token, Some(number)),
@@ -41,24 +54,45 @@ impl Claims<'_> {
             (Claim::Percent(value, decimals), Some(cost), Some(test)) => {
                 self.of_cost(subject, pair, (test, cost), (value, decimals))
             }
+            (Claim::Percent(value, decimals), None, Some(test)) if self.is_about_test() => {
+                self.of_test(subject, pair, test, (value, decimals))
+            }
             (Claim::Percent(value, decimals), None, _) => {
                 self.of_group(subject, pair, value, decimals)
             }
             (Claim::Factor(value, decimals) | Claim::Plain(value, decimals), None, Some(test)) => {
                 let Some(ratio) = subject.tests[test].ratio(pair[0], pair[1]) else {
-                    return Found::Nothing;
+                    return self.no_number(subject, pair);
                 };
                 match is_rounded(value, decimals, ratio) {
                     true => Found::Yes,
                     false => Found::No(format!("{ratio:.2}")),
                 }
             }
-            _ => Found::Nothing,
+            (Claim::Count(_) | Claim::All, Some(_), _) => {
+                Found::nothing("its line is about a cost, and tests are counted by throughput")
+            }
+            (Claim::Factor(..) | Claim::Plain(..), Some(_), Some(_)) => {
+                Found::nothing("costs are compared in percent")
+            }
+            (_, _, None) => Found::nothing(NO_TEST),
         }
     }
 
-    fn change(&self, subject: &Subject, pair: [usize; 2]) -> Option<Change> {
-        Change::of(subject, self.clause.group?, pair[0], pair[1])
+    /// The group from one release to the other, or why there is none.
+    fn change(&self, subject: &Subject, pair: [usize; 2]) -> Result<Change, Found> {
+        let Some(group) = self.clause.group else {
+            return Err(Found::nothing(NO_GROUP));
+        };
+        Change::of(subject, group, pair[0], pair[1]).ok_or_else(|| self.no_number(subject, pair))
+    }
+
+    fn no_number(&self, subject: &Subject, [from, to]: [usize; 2]) -> Found {
+        Found::nothing(format!(
+            "the campaign has no throughput of it in both {} and {}",
+            subject.name(from),
+            subject.name(to)
+        ))
     }
 
     /// A number of tests of a class; `None` claims all of them.
@@ -69,8 +103,9 @@ impl Claims<'_> {
         token: &Token,
         number: Option<usize>,
     ) -> Found {
-        let Some(change) = self.change(subject, pair) else {
-            return Found::Nothing;
+        let change = match self.change(subject, pair) {
+            Ok(change) => change,
+            Err(nothing) => return nothing,
         };
         let all = change.members.len();
         let (found, word) = match token.class {
@@ -93,8 +128,9 @@ impl Claims<'_> {
         test: Option<usize>,
     ) -> Found {
         let Some(cost) = cost else {
-            let Some(change) = self.change(subject, pair) else {
-                return Found::Nothing;
+            let change = match self.change(subject, pair) {
+                Ok(change) => change,
+                Err(nothing) => return nothing,
             };
             let ratios: Vec<f64> = change.members.iter().map(|(_, ratio, _)| *ratio).collect();
             return match is_stable(&ratios) {
@@ -102,19 +138,55 @@ impl Claims<'_> {
                 false => Found::No(format!("median {}", signed(change.median))),
             };
         };
-        let costs = test.and_then(|test| Costs::of(self.view, subject, test, cost));
-        let ratio = costs.and_then(|costs| costs.ratio(pair[0], pair[1]));
+        let Some(test) = test else {
+            return Found::nothing(NO_TEST);
+        };
+        let costs = Costs::of(self.view, subject, test, cost);
+        let ratio = costs.and_then(|costs| {
+            let ratio = costs.ratio(pair[0], pair[1])?;
+            Some((ratio, costs.is_stable(ratio)))
+        });
         match ratio {
-            None => Found::Nothing,
-            Some(ratio) if is_stable_cost(ratio) => Found::Yes,
-            Some(ratio) => Found::No(whole_change(ratio)),
+            None => no_cost(subject, test),
+            Some((_, true)) => Found::Yes,
+            Some((ratio, _)) => Found::No(whole_change(ratio)),
+        }
+    }
+
+    /// Whether a percentage of throughput is of the test that its line names, and not of a group of
+    /// which the line names an exception.
+    fn is_about_test(&self) -> bool {
+        const OF_GROUPS: [&str; 5] = ["median", "except", "common", "tests", "steps"];
+        let text = self.clause.text.to_lowercase();
+        self.clause.is_named && !OF_GROUPS.iter().any(|word| text.contains(word))
+    }
+
+    /// A percentage of one test's throughput.
+    fn of_test(
+        &self,
+        subject: &Subject,
+        pair: [usize; 2],
+        test: usize,
+        (value, decimals): (f64, usize),
+    ) -> Found {
+        let Some(ratio) = subject.tests[test].ratio(pair[0], pair[1]) else {
+            return self.no_number(subject, pair);
+        };
+        let percent = 100.0 * (ratio - 1.0).abs();
+        let is_rounded = is_rounded(value, decimals, percent)
+            || decimals == 0 && to_five(percent) == value as i64;
+        let is_up = direction(&self.clause.text);
+        match is_rounded && is_up.is_none_or(|is_up| is_up == (ratio >= 1.0)) {
+            true => Found::Yes,
+            false => Found::No(signed(ratio)),
         }
     }
 
     /// A percentage of a group: a median, an extreme, or as posts round them.
     fn of_group(&self, subject: &Subject, pair: [usize; 2], value: f64, decimals: usize) -> Found {
-        let Some(change) = self.change(subject, pair) else {
-            return Found::Nothing;
+        let change = match self.change(subject, pair) {
+            Ok(change) => change,
+            Err(nothing) => return nothing,
         };
         let ratios: Vec<f64> = change.members.iter().map(|(_, ratio, _)| *ratio).collect();
         let extremes = [
@@ -150,10 +222,10 @@ impl Claims<'_> {
         (value, decimals): (f64, usize),
     ) -> Found {
         let Some(costs) = Costs::of(self.view, subject, test, cost) else {
-            return Found::Nothing;
+            return no_cost(subject, test);
         };
         let Some(exact) = costs.ratio(pair[0], pair[1]) else {
-            return Found::Nothing;
+            return no_cost(subject, test);
         };
         let is_up = direction(&self.clause.text);
         let is_it = |ratio: f64| {
@@ -191,13 +263,20 @@ impl Claims<'_> {
     }
 }
 
+fn no_cost(subject: &Subject, test: usize) -> Found {
+    let name = &subject.tests[test].name;
+    Found::nothing(format!(
+        "the campaign does not have this cost of {name} in both versions"
+    ))
+}
+
 /// Whether the words of a clause say more (or less); `None` without a word, or with both.
-fn direction(text: &str) -> Option<bool> {
+pub(super) fn direction(text: &str) -> Option<bool> {
     const UP: [&str; 8] = [
         "more", "faster", "grow", "gain", "improve", "increase", "better", "higher",
     ];
-    const DOWN: [&str; 8] = [
-        "less", "slower", "drop", "lose", "regress", "decrease", "worse", "lower",
+    const DOWN: [&str; 10] = [
+        "less", "slower", "drop", "lose", "lost", "regress", "decrease", "reduce", "worse", "lower",
     ];
     let text = text.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -227,7 +306,7 @@ fn rounded_rows(subject: &Subject, costs: &Costs, old: usize, new: usize) -> Opt
 }
 
 /// Whether a printed number is what rounding makes of an exact one.
-fn is_rounded(printed: f64, decimals: usize, exact: f64) -> bool {
+pub(super) fn is_rounded(printed: f64, decimals: usize, exact: f64) -> bool {
     let scale = 10f64.powi(decimals as i32);
     ((exact * scale).round() / scale - printed).abs() < 1e-9
 }

@@ -20,6 +20,8 @@ pub(super) struct Clause<'a> {
     pub subject: Option<&'a Subject>,
     pub group: Option<&'a Group>,
     pub test: Option<usize>,
+    /// Whether its own line names the test.
+    pub is_named: bool,
     /// Places of releases, the older first; `None` where the line names none, or more than two.
     pub pair: Option<[usize; 2]>,
     /// `None` is throughput.
@@ -124,6 +126,7 @@ impl<'a> Context<'a> {
                     subject,
                     group,
                     test: named.or(self.test),
+                    is_named: named.is_some(),
                     pair,
                     cost,
                 }

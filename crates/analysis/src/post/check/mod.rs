@@ -3,21 +3,24 @@
 //! A line that the campaign's own post has is found. In any other line the releases, the test and
 //! the metric that it speaks about are looked for, and each of its numbers is compared with what
 //! the campaign says about them. Words that claim a number, `all tests` and `stable`, are numbers
-//! here.
+//! here. If the campaign has nothing about a percentage, it is held against values that the text
+//! lists itself.
 
 mod claims;
 mod context;
+mod lists;
 mod tokens;
 
 use std::collections::BTreeSet;
 
 use super::material::subjects;
 use super::value::{Part, Post};
-use super::{PostOptions, bases, post};
+use super::{PostOptions, bases, post_beside};
 use crate::AnalysisError;
 use crate::view::View;
 use claims::{Claims, Found};
 use context::Context;
+use lists::Lists;
 use tokens::{Token, tokens};
 
 /// A number of the text.
@@ -28,9 +31,19 @@ pub struct Checked {
     /// As the text has it: `23%`, `5 tests`, `all tests`, `stable`.
     pub number: String,
     pub standing: Standing,
-    /// What the campaign says, where it is not the same; else empty.
+    /// What there is instead, where it is not the same; else empty.
     pub instead: String,
+    /// Why nobody can tell, where the campaign has nothing about it; else empty.
+    pub why: String,
+    /// Who has it, or has the other number: `the campaign`, or `the text's own list`; empty where
+    /// nobody can tell.
+    pub holder: &'static str,
 }
+
+/// Holds most numbers.
+const CAMPAIGN: &str = "the campaign";
+/// Holds what the campaign has nothing about, if the text lists values.
+const OWN_LIST: &str = "the text's own list";
 
 /// Whether the campaign has a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,16 +70,31 @@ impl Standing {
 /// Checks each number of a text.
 ///
 /// # Errors
-/// Those of [`post`].
+/// Those of [`post_beside`].
 pub fn check(
     view: &View,
     options: &PostOptions,
     text: &str,
 ) -> Result<Vec<Checked>, AnalysisError> {
-    let own = post(view, options)?;
+    check_beside(view, &[], options, text)
+}
+
+/// [`check`] of a text that may quote verdicts against other bases; `others` are as in
+/// [`post_beside`].
+///
+/// # Errors
+/// Those of [`post_beside`].
+pub fn check_beside(
+    view: &View,
+    others: &[View],
+    options: &PostOptions,
+    text: &str,
+) -> Result<Vec<Checked>, AnalysisError> {
+    let own = post_beside(view, others, options)?;
     let known: BTreeSet<String> = own_lines(&own).into_iter().collect();
     let subjects = subjects(view, &bases(view, &options.bases)?);
     let mut context = Context::new(&subjects);
+    let lists = Lists::of(text);
     let mut checked = Vec::new();
     for (place, line) in text.lines().enumerate() {
         context.enter(line);
@@ -85,25 +113,38 @@ pub fn check(
                     }
                     .of(&token),
                 };
-                checked.push(checked_of(place + 1, &token, found));
+                let (found, holder) = match found {
+                    Found::Nothing(why) => match lists.find(place + 1, line, &token) {
+                        Some(of_list) => (of_list, OWN_LIST),
+                        None => (Found::Nothing(why), ""),
+                    },
+                    found => (found, CAMPAIGN),
+                };
+                checked.push(checked_of(place + 1, &token, found, holder));
             }
         }
     }
     Ok(checked)
 }
 
-fn checked_of(line: usize, token: &Token, found: Found) -> Checked {
+fn checked_of(line: usize, token: &Token, found: Found, holder: &'static str) -> Checked {
+    let why = match &found {
+        Found::Nothing(why) => why.clone(),
+        _ => String::new(),
+    };
     let (standing, instead) = match found {
         Found::Yes => (Standing::Found, String::new()),
         Found::Otherwise(instead) => (Standing::OtherRounding, instead),
         Found::No(instead) => (Standing::NotFound, instead),
-        Found::Nothing => (Standing::Unknown, String::new()),
+        Found::Nothing(_) => (Standing::Unknown, String::new()),
     };
     Checked {
         line,
         number: token.text.clone(),
         standing,
         instead,
+        why,
+        holder,
     }
 }
 
@@ -136,7 +177,8 @@ fn own_lines(post: &Post) -> Vec<String> {
         }
     }
     for table in &post.tables {
-        lines.extend([table.title.clone(), table.caption.clone()]);
+        let both = format!("{}: {}", table.title, table.caption);
+        lines.extend([table.title.clone(), table.caption.clone(), both]);
         lines.extend(table.base.clone());
         for (name, label) in &table.columns {
             lines.extend([name.clone(), format!("{name} {label}")]);

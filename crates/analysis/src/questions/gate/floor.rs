@@ -100,7 +100,7 @@ pub(super) fn advice(threshold: f64, floor: Width, basis: Basis) -> String {
 
 /// A width above this does not count as a floor: so few or so restless repeats say nothing of how
 /// small a difference can be shown.
-const MOST_PERCENT: f64 = 50.0;
+pub(super) const MOST_PERCENT: f64 = 50.0;
 
 /// Whether it says how small a difference can be shown.
 pub(super) fn is_floor(percent: f64) -> bool {

@@ -15,11 +15,11 @@ mod request;
 use std::collections::BTreeSet;
 
 use plimsoll_stats::holm;
-use plimsoll_store::{CampaignRecord, CampaignState, in_commands};
+use plimsoll_store::{CampaignRecord, CampaignState, Fleet, continuing, in_commands};
 
 use self::answer::{p_of_larger_loss, row};
 use self::asked::Asked;
-use self::floor::is_floor;
+use self::floor::{MOST_PERCENT, is_floor};
 use super::undecided::{by_blocks, more};
 use crate::AnalysisError;
 use crate::cells::campaigns::progress;
@@ -161,12 +161,16 @@ fn next(gate: &Gate, campaign: &CampaignRecord, asked: &[Asked<'_>]) -> Option<S
     let header = &campaign.header;
     let is_survey = header.confirm.is_none() && header.plan.blocks <= 1;
     if gate.refusal.is_some() && is_survey {
+        let hosts = match &header.fleet {
+            Some(Fleet::Hosts { names, .. }) => format!(" --blocks 12 --hosts {}", names.join(",")),
+            _ => String::new(),
+        };
         return Some(format!(
-            "plimsoll confirm {}, then the gate of its campaign",
+            "plimsoll confirm {}{hosts}, then the gate of its campaign",
             in_commands(&campaign.path)
         ));
     }
-    let resume = format!("plimsoll resume {}", in_commands(&campaign.path));
+    let resume = continuing(header.fleet.as_ref(), &campaign.path);
     match campaign.state {
         CampaignState::Running => Some("the campaign is still running: gate it again".to_owned()),
         CampaignState::Broken => Some(format!(
@@ -175,12 +179,12 @@ fn next(gate: &Gate, campaign: &CampaignRecord, asked: &[Asked<'_>]) -> Option<S
         )),
         CampaignState::Decided => Some(format!("{resume}   (it goes on), then the gate again")),
         CampaignState::Complete if all_depend_on_turns(asked) => {
-            Some(by_blocks(header, &campaign.path))
+            Some(by_blocks(header, &campaign.path, ""))
         }
         CampaignState::Complete if gate.is_open() => header
             .confirm
             .as_ref()
-            .map(|_| more(header, &campaign.path, basis(header))),
+            .map(|_| more(header, &campaign.path, basis(header), "")),
         CampaignState::Complete => None,
     }
 }
@@ -260,9 +264,13 @@ impl Gate {
 }
 
 impl GateRow {
-    /// The noise floor in percent, if it is one: see [`GateRow::floor_percent`].
-    pub fn floor(&self) -> Option<f64> {
-        self.floor_percent.filter(|percent| is_floor(*percent))
+    /// The noise floor in words, after the sign for both sides: see [`GateRow::floor_percent`]. One
+    /// that is too wide to say how small a difference can be shown is named as that.
+    pub fn floor(&self, both_sides: &str) -> Option<String> {
+        self.floor_percent.map(|percent| match is_floor(percent) {
+            true => format!("{both_sides}{percent:.1} %"),
+            false => format!("above {both_sides}{MOST_PERCENT:.0} %"),
+        })
     }
 
     /// What was found: the estimate, and why there is no yes or no.

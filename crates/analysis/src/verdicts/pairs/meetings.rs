@@ -1,5 +1,8 @@
 //! Runs of a cell and the base in one block or start, and the pairs of a metric that they make.
 
+use std::collections::BTreeMap;
+
+use itertools::Itertools;
 use plimsoll_core::units::NS_PER_S;
 use plimsoll_stats::mean;
 use plimsoll_store::Turn;
@@ -68,7 +71,7 @@ impl<'b, 'a> Meetings<'b, 'a> {
                 let is_beside = |run: &&Run<'_>| {
                     let is_sound = run.status.is_finished() && !run.is_void;
                     let is_sound = is_sound && run.is_on_machine_of(of_base);
-                    run.block == of_base.block && is_sound
+                    run.unit == of_base.unit && is_sound
                 };
                 again.used(step).find(is_beside)
             }));
@@ -86,7 +89,7 @@ impl<'b, 'a> Meetings<'b, 'a> {
             _ => Vec::new(),
         };
         let meeting = Meeting {
-            block: other.block,
+            block: other.unit.block,
             turns: turns_of(other),
             base_turns: bases.iter().map(|run| turns_of(run)).collect(),
             other,
@@ -111,6 +114,8 @@ impl<'b, 'a> Meetings<'b, 'a> {
         if judged.source == Source::Step && !self.all.iter().any(is_worth_it) {
             return pairs;
         }
+        let mut of_blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        let mut of_hosts: BTreeMap<(u32, &str), Vec<f64>> = BTreeMap::new();
         for meeting in &self.all {
             if self.basis == Basis::Slices {
                 pairs.starts.extend(meeting.start(judged));
@@ -118,19 +123,28 @@ impl<'b, 'a> Meetings<'b, 'a> {
                 let Some(ratio) = meeting.of_step(judged) else {
                     continue;
                 };
-                pairs.blocks.push(ratio);
+                of_blocks.entry(meeting.block).or_default().push(ratio);
                 let host = meeting.other.record.and_then(|record| record.place().host);
-                pairs
-                    .of_hosts
-                    .extend(host.map(|host| (host.to_owned(), ratio)));
+                if let Some(host) = host {
+                    let of_host = of_hosts.entry((meeting.block, host)).or_default();
+                    of_host.push(ratio);
+                }
             }
         }
+        // What runs in every part of a block, such as the load, counts once per block, and once per
+        // block on each host.
+        pairs.blocks = of_blocks.values().map(|ratios| mean(ratios)).collect();
+        let of_hosts = of_hosts.iter();
+        pairs.of_hosts = of_hosts
+            .map(|((_, host), ratios)| ((*host).to_owned(), mean(ratios)))
+            .collect();
         pairs
     }
 
     /// Blocks or starts that have run on both sides, those left out included.
     pub fn done(&self) -> usize {
-        self.left_out + self.all.len()
+        let blocks = self.all.iter().map(|meeting| meeting.block);
+        self.left_out + blocks.unique().count()
     }
 
     /// The log ratios of throughput of each start that has rounds of a form: over its plain rounds,

@@ -12,6 +12,8 @@ pub(crate) mod starts;
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools;
+use plimsoll_core::schedule::Unit;
 use plimsoll_stats::{FEWEST_BLOCKS, StartRatio, mean};
 use plimsoll_store::Design;
 use plimsoll_store::header::CampaignHeader;
@@ -87,23 +89,23 @@ pub(crate) fn basis(campaign: &CampaignHeader) -> Basis {
     }
 }
 
-/// Finished runs of a step on both sides, by block. What ran on two machines does not count as a pair: its ratio
-/// would be that of the machines, too.
+/// Finished runs of a step on both sides, by block and part. What ran on two machines does not count
+/// as a pair: its ratio would be that of the machines, too.
 pub(crate) fn by_block<'a, 'b>(
     base: &'b CellRuns<'a>,
     other: &'b CellRuns<'a>,
     step: &str,
 ) -> Vec<(&'b Run<'a>, &'b Run<'a>)> {
-    let of_base: BTreeMap<u32, &Run<'a>> = base.used(step).map(|run| (run.block, run)).collect();
+    let of_base: BTreeMap<Unit, &Run<'a>> = base.used(step).map(|run| (run.unit, run)).collect();
     let both = other
         .used(step)
-        .filter_map(|run| Some((*of_base.get(&run.block)?, run)));
+        .filter_map(|run| Some((*of_base.get(&run.unit)?, run)));
     both.filter(|(base, other)| base.status.is_finished() && other.status.is_finished())
         .filter(|(base, other)| base.is_on_machine_of(other))
         .collect()
 }
 
-/// The pairs that count, and how many a witness left out.
+/// The pairs that count, and how many starts or blocks a witness left out.
 ///
 /// By slices a start is left out if leakage shifts its ratios. By blocks a pair is left out if a
 /// canary found the machine slow before one of its trials, for no known reason; but if fewer than
@@ -117,14 +119,21 @@ pub(crate) fn counting<'a, 'b>(
 ) -> (Vec<(&'b Run<'a>, &'b Run<'a>)>, usize) {
     let all = by_block(base, other, step);
     let is_void = |(base, other): &&(&Run<'_>, &Run<'_>)| base.is_void || other.is_void;
-    let left_out = all.iter().filter(is_void).count();
-    let staying = all.len() - left_out;
-    let are_enough = staying >= FEWEST_BLOCKS && 2 * staying >= all.len();
+    let done = count_blocks(all.iter());
+    let staying = count_blocks(all.iter().filter(|pair| !is_void(pair)));
+    let are_enough = staying >= FEWEST_BLOCKS && 2 * staying >= done;
     if basis == Basis::Blocks && !are_enough {
         return (all, 0);
     }
     let counting = all.into_iter().filter(|pair| !is_void(&pair)).collect();
-    (counting, left_out)
+    (counting, done - staying)
+}
+
+/// How many blocks pairs are of: what runs in every part of a block has several pairs there.
+fn count_blocks<'p, 'r: 'p, 'a: 'r>(
+    pairs: impl Iterator<Item = &'p (&'r Run<'a>, &'r Run<'a>)>,
+) -> usize {
+    pairs.map(|(base, _)| base.unit.block).unique().count()
 }
 
 /// What a witness saw of the last pair that it leaves out.
