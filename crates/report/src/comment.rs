@@ -124,7 +124,7 @@ fn table(text: &mut String, gate: &Gate, rows: &[&GateRow]) {
             true => format!("{} {}", of.candidate, of.step),
             false => of.step.clone(),
         };
-        let floor = of.floor().map(|floor| format!("±{floor:.1} %"));
+        let floor = of.floor("±");
         let note = match &of.accepted {
             Some(why) => format!("accepted: {why}"),
             None => of.reason.clone(),

@@ -8,8 +8,8 @@ use plimsoll_analysis::classic::response;
 use plimsoll_analysis::metrics::Measure;
 use plimsoll_analysis::verdicts::{Call, Control, Estimate, Finding, OfHost, OfStart, Role};
 use plimsoll_analysis::view::{
-    Clock, Counter, CounterKind, Differences, EventRow, LatencyTable, Outcome, ResponseTable,
-    Setting, Settings, StepResult, StepView, View,
+    Books, Clock, Counter, CounterKind, Differences, EventRow, LatencyTable, Outcome,
+    ResponseTable, Setting, Settings, StepResult, StepView, View,
 };
 
 use crate::answers::row_costs::row_costs_of;
@@ -48,6 +48,8 @@ pub fn show_json(view: &View) -> Value {
         "results": view.results.iter().map(|result| result_json(view, result)).collect::<Vec<_>>(),
     });
     value["notes"] = json!(view.notes);
+    let Books { compared, unequal } = view.books;
+    value["books"] = json!({ "compared": compared, "unequal": unequal });
     value["beyond_build"] = beyond_build_json(view);
     value["comparisons"] = comparisons_json(view);
     value["groups"] = groups_json(view);
@@ -305,8 +307,14 @@ fn result_json(view: &View, result: &StepResult) -> Value {
         "events": events,
         "metrics": metrics_json(&result.measures),
     });
+    if let Some(part) = result.part {
+        value["part"] = json!(part);
+    }
     if let Some(host) = &result.host {
         value["host"] = json!(host);
+    }
+    if !result.client_hosts.is_empty() {
+        value["client_hosts"] = json!(result.client_hosts);
     }
     value
 }

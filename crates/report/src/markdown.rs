@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use plimsoll_analysis::groups::group_lines;
 use plimsoll_analysis::metrics::{Metric, P99_RESPONSE_US};
+use plimsoll_analysis::post::in_words;
 use plimsoll_core::toolchain::{COMPILER, OPTIMISATION, PACKAGER, UNKNOWN};
 
 use crate::published;
@@ -35,6 +36,7 @@ pub fn to_markdown(view: &View) -> String {
         line(&mut text, &format!("> {}  ", escape(note)));
     }
     add_verdicts(&mut text, view);
+    add_words(&mut text, view);
     let summary = &view.summary;
     for table in &summary.tests {
         add_test_table(&mut text, view, table);
@@ -143,6 +145,21 @@ fn add_verdicts(text: &mut String, view: &View) {
     );
     for finding in shown {
         row(text, verdict_cells(view, finding));
+    }
+}
+
+/// What single runs show, in the sentences of a post.
+fn add_words(text: &mut String, view: &View) {
+    let groups = in_words(view);
+    if groups.is_empty() {
+        return;
+    }
+    line(text, "\n## In words");
+    for group in groups {
+        line(text, &format!("\n{}:\n", escape(&group.title)));
+        for sentence in group.sentences {
+            line(text, &format!("- {}", escape(&sentence)));
+        }
     }
 }
 
@@ -657,8 +674,15 @@ fn ratio(outcome: &Outcome, base: &Outcome, metric: &Metric) -> String {
 /// Text from outside that no renderer takes for a cell's end, markup or HTML.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut before = None;
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        let is_inner = |of: Option<&char>| of.is_some_and(|c| c.is_alphanumeric());
         match c {
+            // Between letters it does not emphasise: names are full of them.
+            '_' if !(is_inner(before.as_ref()) && is_inner(letters.peek())) => {
+                escaped.push_str("\\_");
+            }
             '|' | '*' | '`' | '[' | ']' | '\\' => {
                 escaped.push('\\');
                 escaped.push(c);
@@ -668,6 +692,19 @@ pub(crate) fn escape(text: &str) -> String {
             c if c.is_control() => escaped.push(' '),
             c => escaped.push(c),
         }
+        before = Some(c);
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn names_are_nobodys_markup() {
+        assert_eq!(escape("read-write_range=100"), "read-write_range=100");
+        assert_eq!(escape("_under_*star*"), "\\_under\\_\\*star\\*");
+        assert_eq!(escape("a__b [x](y)"), "a\\_\\_b \\[x\\](y)");
+    }
 }

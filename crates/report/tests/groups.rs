@@ -5,12 +5,15 @@ mod common;
 
 use common::confirm::noise;
 use common::{Campaign, Made, SECOND_NS};
+use plimsoll_analysis::post::check::{Standing, check};
+use plimsoll_analysis::post::{PostOptions, post};
 use plimsoll_analysis::{Options, Stored, View, analyse, explain, verdict_lines};
-use plimsoll_core::plan::{STATEMENT_NOTES, Step, TestName};
+use plimsoll_core::plan::{STATEMENT_NOTES, Split, Step, TestName};
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord};
 use plimsoll_report::{
-    row_costs_to_json, row_costs_to_text, show_json, to_html, to_markdown, to_terminal,
+    row_costs_to_json, row_costs_to_text, show_json, to_html, to_markdown, to_post_markdown,
+    to_terminal,
 };
 use plimsoll_store::event::StepDone;
 use plimsoll_store::series::{turns_path, write_turns};
@@ -112,6 +115,11 @@ fn made(step: &Step, us: f64) -> Made {
 /// A confirm campaign of a base, its second instance and a slow cell. `has_start` says which tests
 /// a start has.
 fn campaign(by: Design, has_start: impl Fn(&str, u32) -> bool) -> Campaign {
+    in_parts(by, None, has_start)
+}
+
+/// The same whose blocks are divided: the machine of the second part takes three times as long.
+fn in_parts(by: Design, split: Option<Split>, has_start: impl Fn(&str, u32) -> bool) -> Campaign {
     let tests = TESTS.map(|test| format!("{test:?}")).join(", ");
     let plan = format!(
         "name = \"sample\"\ndescription = \"tests of several sizes\"\nworkload = \
@@ -124,8 +132,11 @@ fn campaign(by: Design, has_start: impl Fn(&str, u32) -> bool) -> Campaign {
         let mut again = plan.cells[0].clone();
         again.label = format!("{BASE}#2");
         plan.cells.push(again);
+        plan.split = split;
     });
     for scheduled in &campaign.folder.header.schedule {
+        let plan = &campaign.folder.header.plan;
+        let factor = if scheduled.part == Some(2) { 3.0 } else { 1.0 };
         let (label, start) = (
             campaign.folder.header.plan.cells[scheduled.cell]
                 .label
@@ -133,12 +144,13 @@ fn campaign(by: Design, has_start: impl Fn(&str, u32) -> bool) -> Campaign {
             scheduled.block,
         );
         let mut trial = campaign.attempt(scheduled.number, 1, &[]);
-        for (i, step) in (0..).zip(campaign.steps()) {
+        let steps = plan.steps_of(scheduled.cell, scheduled.part);
+        for (i, step) in (0..).zip(steps) {
             if !TESTS.contains(&step.name.as_str()) || !has_start(&step.name, start) {
                 continue;
             }
             let seed = start * 97 + i * 13 + label.len() as u32 * 1009;
-            let us = cost_us(&label, rows(&step.name)) * noise(seed, 0.003);
+            let us = factor * cost_us(&label, rows(&step.name)) * noise(seed, 0.003);
             trial.step(made(step, us));
             if by == Design::Slices {
                 write_turns(turns_path(&trial.dir, &step.name), turns(us, seed)).unwrap();
@@ -275,4 +287,85 @@ fn statements_and_rows_have_a_price_each() {
     assert!(to_html(&view).contains("Per statement and per row"));
     let none = of("point-query").unwrap();
     assert!(none.row_costs.is_empty() && row_costs_to_text(&none.row_costs).is_empty());
+}
+
+/// A size of another part ran on another machine: the line through all of them said that a row costs
+/// three times as much.
+#[test]
+fn sizes_of_several_parts_are_not_on_one_line() {
+    let costs = |second: &[&str]| {
+        let of_part = |is_second: bool| {
+            let tests = TESTS
+                .iter()
+                .filter(|test| second.contains(test) == is_second);
+            tests.map(|test| (*test).to_owned()).collect()
+        };
+        let parts = vec![of_part(false), of_part(true)];
+        let folder = in_parts(Design::Blocks, Some(Split { parts }), |_, _| true);
+        view(&folder.load()).row_costs
+    };
+    let apart = costs(&["random-points_range=1000", "range-covered-pk"]);
+    assert!(apart.is_empty(), "{apart:?}");
+    let together = costs(&["range-covered-pk", "range-covered-si"]);
+    let cost = &together[0];
+    assert!((cost.per_row.base_us / 0.2 - 1.0).abs() < 0.02, "{cost:?}");
+    assert_eq!(cost.sizes.len(), 3);
+}
+
+/// A post has what the report has of several tests: a verdict per group, and a price per row.
+#[test]
+fn a_post_has_groups_and_prices_too() {
+    let folder = campaign(Design::Slices, |_, _| true);
+    let view = view(&folder.load());
+    let post = post(&view, &PostOptions::default()).unwrap();
+    let text = to_post_markdown(&post);
+    for wanted in [
+        "all of them together, sqlite.wal_off vs sqlite.wal_full: regression -",
+        "(5 of 5 tests regressed)",
+        "random-points with 10, 100, 1000 rows, sqlite.wal_off vs sqlite.wal_full, time (clients / \
+         rate): ",
+        "both intervals leave 0 out",
+        "- the tests of each group together:",
+    ] {
+        assert!(text.contains(wanted), "{wanted}\n{text}");
+    }
+    assert!(post.tldr.len() <= 5);
+    let checked = check(&view, &PostOptions::default(), &text).unwrap();
+    let missed: Vec<_> = checked
+        .iter()
+        .filter(|of| of.standing != Standing::Found)
+        .collect();
+    assert!(checked.len() > 20 && missed.is_empty(), "{missed:?}");
+    // Each number of the sentence is in the table beside it.
+    let table = post
+        .tables
+        .iter()
+        .find(|of| of.name.starts_with("rows."))
+        .unwrap();
+    assert_eq!(table.columns.len(), 3);
+    let cost = &view.row_costs[0];
+    let row = &table.groups[0].rows[0];
+    let cells: Vec<&str> = row.cells.iter().map(|cell| cell.text.as_str()).collect();
+    assert_eq!(cells, cost.per_statement.texts());
+    assert!(
+        text.contains(&cost.per_row.in_words().replace(['[', ']'], "")) || {
+            let escaped = cost
+                .per_row
+                .in_words()
+                .replace('[', "\\[")
+                .replace(']', "\\]");
+            text.contains(&escaped)
+        }
+    );
+    // Ratios of rates: a slower cell is below 1.
+    let said = post.sentences().into_iter().flat_map(|of| &of.cells);
+    let of_rows: Vec<_> = said
+        .filter(|of| of.test == "random-points_range=1000")
+        .collect();
+    assert!(
+        of_rows
+            .iter()
+            .all(|of| of.ratio < 1.0 || of.metric.contains("cpu")),
+        "{of_rows:?}"
+    );
 }

@@ -10,6 +10,7 @@ use plimsoll_analysis::{
     Basis, Finding, HistoryOptions, Options, Stored, View, analyse, analyse_among, explain,
     history, is_decided, verdict_lines,
 };
+use plimsoll_core::plan::Budget;
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{Draw, show_json, to_html, to_markdown, to_terminal};
 use plimsoll_store::event::{Event, Suspect};
@@ -134,6 +135,19 @@ fn slices_pair_by_round_and_count_starts() {
     let page = to_html(&view);
     assert!(page.contains("id=\"verdicts\"") && page.contains("dots are single starts"));
     assert!(page.contains("here in turns of 20.0ms, 30.0s at most over 5 starts"));
+}
+
+/// It said "in 1 of 5 blocks".
+#[test]
+fn a_crash_by_slices_is_counted_in_starts() {
+    let mut record = slices(5, 60, &|_, _, _| {}).load();
+    crash_in(&mut record, SLOW, 2..=2);
+    let view = view(&record);
+    let reason = &finding(&view, SLOW, "qr100", "qps").reason;
+    assert!(
+        reason.starts_with("the cell crashed in 1 of 5 starts: "),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -659,7 +673,20 @@ fn a_campaign_is_decided_at_a_look_when_all_its_steps_are() {
             .any(|of| of.number == trial.number && of.block <= 12)
     });
     record.state = plimsoll_store::CampaignState::Decided;
+    let mut within_budget = record.clone();
+    within_budget.header.confirm.as_mut().unwrap().budget = Some(Budget {
+        time_ns: 480_000_000_000,
+        reads: 0.01,
+        writes: 0.04,
+    });
     let view = view(&record);
+    for (record, ended) in [
+        (&record, "ended early: all was decided"),
+        (&within_budget, "ended within its budget of 8m00s"),
+    ] {
+        let shown = to_terminal(&crate::view(record), false);
+        assert!(shown.contains(ended), "{shown}");
+    }
     assert_eq!(
         finding(&view, SLOW, "qr100", "qps").call.word(),
         "regression"

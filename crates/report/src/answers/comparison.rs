@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use plimsoll_analysis::classic::relative;
+use plimsoll_analysis::post::PairWords;
 use plimsoll_analysis::{Comparison, ComparisonRow, INTERVAL_LEVEL, Unpaired};
 use serde_json::{Value, json};
 
 use super::Draw;
+use crate::markdown::escape;
 
 /// What the mark at a ratio means.
 const DOUBT: &str = "? machine disturbed or SLA missed, in the cell or the base";
@@ -26,6 +28,9 @@ impl Draw for Comparison {
         for (name, mean, steps) in &self.groups {
             writeln!(text, "{mean:>6.3}  {name} ({steps})")
                 .expect("writing to a string cannot fail");
+        }
+        if let Some(words) = &self.words {
+            text.push_str(&in_words(words));
         }
         let movers: Vec<String> = self
             .movers()
@@ -63,7 +68,7 @@ impl Draw for Comparison {
                 "a": beyond.values[0],
                 "b": beyond.values[1],
             })).collect::<Vec<_>>(),
-            "steps": self.rows.iter().map(|row| json!({
+            "steps": self.rows.iter().zip(classes(self)).map(|(row, class)| json!({
                 "step": row.step,
                 "group": row.group,
                 "metric": row.metric,
@@ -72,6 +77,7 @@ impl Draw for Comparison {
                 "b": side(&row.b),
                 "ratio": row.ratio(),
                 "printed_ratio": printed_ratio(row),
+                "class": class,
                 "doubtful": row.is_doubtful,
                 "unpaired": row.unpaired.map(|Unpaired { interval, p, runs }| json!({
                     "low": interval.0,
@@ -87,10 +93,37 @@ impl Draw for Comparison {
                 "geometric_mean": mean,
                 "steps": steps,
             })).collect::<Vec<_>>(),
+            "words": self.words.as_ref().map(|words| json!({
+                "meaning": words.meaning,
+                "groups": words.groups.iter().map(|(group, text)| json!({
+                    "group": group,
+                    "text": text,
+                })).collect::<Vec<_>>(),
+            })),
             "movers": self.movers().iter().map(|row| &row.step).collect::<Vec<_>>(),
             "note": self.caveat,
             "notes": self.notes,
         })
+    }
+}
+
+/// A line per group, and what its words mean.
+fn in_words(words: &PairWords) -> String {
+    if words.groups.is_empty() {
+        return String::new();
+    }
+    let lines = words.groups.iter();
+    let lines: Vec<String> = lines
+        .map(|(group, text)| format!("  {group}: {text}\n"))
+        .collect();
+    format!("\nin words ({})\n{}", words.meaning, lines.concat())
+}
+
+/// The class of each row; without words none has one.
+fn classes(comparison: &Comparison) -> Vec<Option<&'static str>> {
+    match &comparison.words {
+        Some(words) => words.classes.clone(),
+        None => vec![None; comparison.rows.len()],
     }
 }
 
@@ -196,9 +229,9 @@ pub fn comparison_to_csv(comparison: &Comparison) -> String {
     };
     let mut text =
         "a,b,group,step,metric,unit,value_a,value_b,ratio,low,high,p,runs_a,runs_b,doubtful,\
-        campaign_a,campaign_b\n"
+        campaign_a,campaign_b,class\n"
             .to_owned();
-    for row in &comparison.rows {
+    for (row, class) in comparison.rows.iter().zip(classes(comparison)) {
         let ratio = row
             .ratio()
             .map(|ratio| ratio.to_string())
@@ -230,9 +263,10 @@ pub fn comparison_to_csv(comparison: &Comparison) -> String {
             .join(",");
         writeln!(
             text,
-            "{},{samples},{},{campaigns}",
+            "{},{samples},{},{campaigns},{}",
             cells.join(","),
-            row.is_doubtful
+            row.is_doubtful,
+            class.unwrap_or_default()
         )
         .expect("writing to a string cannot fail");
     }
@@ -241,11 +275,14 @@ pub fn comparison_to_csv(comparison: &Comparison) -> String {
 
 /// Markdown tables.
 pub fn comparison_to_markdown(comparison: &Comparison) -> String {
-    let escape = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
     let (headings, rule) = if has_samples(comparison) {
         (format!(" {} |", SAMPLES.join(" | ")), " --: | --: | --: |")
     } else {
         <_>::default()
+    };
+    let (headings, rule) = match comparison.words {
+        Some(_) => (format!("{headings} |"), format!("{rule} :-- |")),
+        None => (headings, rule.to_owned()),
     };
     let [a, b] = names(comparison).map(|name| escape(&name));
     let beyond = comparison.beyond_build.iter();
@@ -264,11 +301,11 @@ pub fn comparison_to_markdown(comparison: &Comparison) -> String {
             .as_ref()
             .map_or_else(|| "-".to_owned(), |(text, _)| text.clone())
     };
-    for row in &comparison.rows {
-        let samples = if has_samples(comparison) {
-            format!(" {} |", printed_samples(row).join(" | "))
-        } else {
-            String::new()
+    for (row, class) in comparison.rows.iter().zip(classes(comparison)) {
+        let samples = match comparison.words {
+            _ if has_samples(comparison) => format!(" {} |", printed_samples(row).join(" | ")),
+            Some(_) => format!(" {} |", class.unwrap_or_default()),
+            None => String::new(),
         };
         writeln!(
             text,
@@ -282,13 +319,23 @@ pub fn comparison_to_markdown(comparison: &Comparison) -> String {
     }
     text.push_str("\n| geometric mean of b/a | steps | |\n| :-- | --: | --: |\n");
     for (name, mean, steps) in &comparison.groups {
-        writeln!(text, "| {name} | {steps} | {mean:.3} |")
+        writeln!(text, "| {} | {steps} | {mean:.3} |", escape(name))
             .expect("writing to a string cannot fail");
+    }
+    if let Some(words) = &comparison.words {
+        writeln!(text, "\nIn words ({}):\n", words.meaning)
+            .expect("writing to a string cannot fail");
+        for (group, said) in &words.groups {
+            writeln!(text, "- {}: {}", escape(group), escape(said))
+                .expect("writing to a string cannot fail");
+        }
     }
     if comparison.rows.iter().any(|row| row.is_doubtful) {
         writeln!(text, "\n{DOUBT}").expect("writing to a string cannot fail");
     }
     writeln!(text, "\n{}", comparison.caveat).expect("writing to a string cannot fail");
+    // Notes have commands in backticks.
+    let escape = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
     for note in &comparison.notes {
         writeln!(text, "\n{}", escape(note)).expect("writing to a string cannot fail");
     }
@@ -395,6 +442,7 @@ mod tests {
             beyond_build: vec![beyond],
             rows,
             groups: Vec::new(),
+            words: None,
             caveat: "",
             notes: Vec::new(),
         };
@@ -429,10 +477,11 @@ mod tests {
             row("insert_range=100", "100", "200"),
             row("delete_range=100", "100", "50"),
             row("qr100", "1", "x"),
+            row("[_a_](b)", "1", "x"),
         ];
         assert_eq!(
             rows.iter().map(printed_ratio).collect::<Vec<_>>(),
-            ["0.50", "2.00", "0.50?", "-"]
+            ["0.50", "2.00", "0.50?", "-", "-"]
         );
         let groups = vec![("writes".to_owned(), geometric_mean(&[2.0, 0.5]), 2)];
         let (a, b, campaigns) = (
@@ -447,6 +496,11 @@ mod tests {
             beyond_build: Vec::new(),
             rows,
             groups,
+            words: Some(PairWords {
+                meaning: "limits".to_owned(),
+                classes: vec![Some("big regression"), None, None, None, None],
+                groups: vec![("writes".to_owned(), "throughput is stable".to_owned())],
+            }),
             caveat: "",
             notes: vec!["shortened".to_owned()],
         };
@@ -466,9 +520,29 @@ mod tests {
         );
         assert!(
             comparison_to_csv(&comparison)
-                .contains("a,b|,writes,insert_range=100,qps,queries/s,100,200,2,,,,,,false,c,c\n")
+                .contains("a,b|,writes,insert_range=100,qps,queries/s,100,200,2,,,,,,false,c,c,\n")
         );
-        assert!(comparison_to_markdown(&comparison).contains("| qr100 | 1 | - | - |"));
+        assert!(comparison_to_markdown(&comparison).contains("| qr100 | 1 | - | - |  |"));
         assert_eq!(comparison.to_json()["steps"][3]["ratio"], Value::Null);
+        // The words of a post, in each format.
+        assert!(
+            text.contains("\nin words (limits)\n  writes: throughput is stable\n"),
+            "{text}"
+        );
+        let markdown = comparison_to_markdown(&comparison);
+        assert!(
+            markdown.contains("| scan_range=100 | 100 | 50 | 0.50 | big regression |"),
+            "{markdown}"
+        );
+        // Names of tests are nobody's markup.
+        assert!(
+            markdown.contains("| \\[\\_a\\_\\](b) | 1 | - | - |  |"),
+            "{markdown}"
+        );
+        assert!(comparison_to_csv(&comparison).contains(",c,c,big regression\n"));
+        assert_eq!(
+            comparison.to_json()["words"]["groups"][0]["text"],
+            "throughput is stable"
+        );
     }
 }

@@ -58,12 +58,12 @@ fn rows(gate: &Gate) -> Vec<String> {
             true => vec![row.candidate.clone()],
             false => Vec::new(),
         };
-        let floor = row.floor();
+        let floor = row.floor("+-");
         columns.extend([
             row.step.clone(),
             row.answer.name().to_owned(),
             estimate_text(row.estimate),
-            floor.map_or_else(String::new, |floor| format!("floor +-{floor:.1} %")),
+            floor.map_or_else(String::new, |floor| format!("floor {floor}")),
         ]);
         columns
     };

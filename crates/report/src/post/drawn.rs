@@ -1,10 +1,11 @@
 //! From a figure as data to its drawings.
 
+use plimsoll_analysis::FlameNode;
 use plimsoll_analysis::post::{Chart, Figure, Form, Line, OverSeconds};
 
 use super::figures::{
-    Axis, GroupChart, LineChart, OverReleases, PerOperation, PerSecond, Seconds, Series, bars,
-    dots, lines, panels, releases, seconds, twin,
+    Axis, FlameChart, GroupChart, LineChart, OverReleases, PerOperation, PerSecond, Seconds,
+    Series, bars, dots, flames, lines, panels, releases, seconds, twin,
 };
 
 /// A drawing of a figure.
@@ -71,6 +72,7 @@ pub(super) fn draw(figure: &Figure) -> Vec<Drawing> {
             seconds_per_point: *seconds_per_point,
             builds: builds.iter().map(over_seconds).collect(),
         })),
+        Form::Flames { base, cell, tree } => one(flames(&flame_chart(figure, [base, cell], tree))),
         Form::Lines {
             x_label,
             y_label,
@@ -86,6 +88,17 @@ pub(super) fn draw(figure: &Figure) -> Vec<Drawing> {
             x: x.clone(),
             series: all.iter().map(series).collect(),
         })),
+    }
+}
+
+fn flame_chart(figure: &Figure, [base, cell]: [&String; 2], tree: &FlameNode) -> FlameChart {
+    FlameChart {
+        title: figure.title.clone(),
+        caption: figure.caption.clone(),
+        alt: figure.alt.clone(),
+        base: base.clone(),
+        cell: cell.clone(),
+        tree: tree.clone(),
     }
 }
 

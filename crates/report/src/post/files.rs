@@ -23,7 +23,7 @@ impl PostFile {
 }
 
 /// The text as Markdown and as a page, each table as Markdown, TSV and CSV, each figure as SVG and
-/// PNG. The same post gives the same bytes.
+/// PNG, the plan and large configs. The same post gives the same bytes.
 ///
 /// # Errors
 /// A figure that is too large for a picture.
@@ -32,6 +32,8 @@ pub fn to_post_files(post: &Post) -> Result<Vec<PostFile>, FigureError> {
         PostFile::text("post.md", markdown::to_post_markdown(post)),
         PostFile::text("post.html", page::to_page(post)),
     ];
+    let beside = post.files.iter();
+    files.extend(beside.map(|(name, text)| PostFile::text(name, text.clone())));
     for table in &post.tables {
         let name = |end: &str| format!("tables/{}.{end}", table.name);
         files.push(PostFile::text(name("md"), tables::to_markdown(table)));

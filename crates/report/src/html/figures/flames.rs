@@ -73,19 +73,19 @@ fn functions(profiled: &Profiled) -> Markup {
 }
 
 /// A box of the graph.
-struct Frame {
-    name: String,
-    x: f64,
-    width: f64,
-    depth: usize,
-    base_us: f64,
-    cell_us: f64,
-    difference_us: f64,
-    change: f64,
+pub(crate) struct Frame {
+    pub(crate) name: String,
+    pub(crate) x: f64,
+    pub(crate) width: f64,
+    pub(crate) depth: usize,
+    pub(crate) base_us: f64,
+    pub(crate) cell_us: f64,
+    pub(crate) difference_us: f64,
+    pub(crate) change: f64,
 }
 
 impl Frame {
-    fn numbers(&self) -> String {
+    pub(crate) fn numbers(&self) -> String {
         let (cell_us, base_us) = (self.cell_us, self.base_us);
         format!(
             "{cell_us:.3} us/op, base {base_us:.3}, {:+.3}",
@@ -139,7 +139,7 @@ fn graph(profiled: &Profiled, names: &str) -> Markup {
 }
 
 /// Boxes of what a node calls, beside each other, each with those of its own calls below it.
-fn lay_out(node: &FlameNode, x: f64, depth: usize, scale: f64, frames: &mut Vec<Frame>) {
+pub(crate) fn lay_out(node: &FlameNode, x: f64, depth: usize, scale: f64, frames: &mut Vec<Frame>) {
     let mut x = x;
     for (name, call) in &node.calls {
         let width = call.cell_us * scale;
@@ -162,7 +162,7 @@ fn lay_out(node: &FlameNode, x: f64, depth: usize, scale: f64, frames: &mut Vec<
 }
 
 /// From blue by way of nearly white to red.
-fn colour(change: f64) -> String {
+pub(crate) fn colour(change: f64) -> String {
     let strength = (change.abs() / FULL).min(1.0);
     let faded = |full: f64| (240.0 - (240.0 - full) * strength).round() as u8;
     if change >= 0.0 {

@@ -7,7 +7,7 @@ use plimsoll_analysis::metrics::{CATALOGUE, Direction, MetricSet};
 use super::{ran, settings};
 use crate::html::page::UPLOT_LICENSE;
 use crate::html::tables::{cell_name, header, header_of_cells, scrolling};
-use plimsoll_analysis::view::View;
+use plimsoll_analysis::view::{Books, View};
 
 pub(crate) fn sections(view: &View) -> Markup {
     html! {
@@ -83,6 +83,20 @@ fn better(direction: Direction) -> &'static str {
     }
 }
 
+/// What was compared when the page was made.
+fn books(view: &View) -> String {
+    let Books { compared, unequal } = view.books;
+    let are = match unequal {
+        0 => "All are equal.".to_owned(),
+        unequal => format!("{unequal} are not equal: see the notes."),
+    };
+    format!(
+        "Counts of one thing that were written in two places are compared: tries, operations of \
+         clients and of seconds, times in histograms, rows of tables. Here {compared} pairs were. \
+         {are}"
+    )
+}
+
 fn methods(view: &View) -> Markup {
     let mut steps = view.steps.iter();
     let has_tests = steps.any(|step| step.set == MetricSet::Statements);
@@ -118,6 +132,8 @@ fn methods(view: &View) -> Markup {
                 dt { "Verdicts" }
                 dd { "One run per cell cannot tell a regression from noise. It says where to look; \
                      interleaved repetitions decide." }
+                dt { "Books" }
+                dd { (books(view)) }
                 dt { "p50_rate, p99_rate" }
                 dd { "Percentiles of the rates of whole seconds, sorted from fast to slow. They \
                      are rates, not latencies." }

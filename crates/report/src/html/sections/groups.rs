@@ -1,61 +1,75 @@
 //! What several tests report together: of sections of the microbenchmarks, and per row.
 
+use itertools::Itertools;
 use maud::{Markup, html};
-use plimsoll_analysis::groups::{Group, section, tests_in_words};
+use plimsoll_analysis::groups::{Group, section, starts_in_words, tests_in_words};
 use plimsoll_analysis::verdicts::{Role, percent};
 use plimsoll_analysis::view::View;
 
-use crate::answers::row_costs::{doubt, number, part, sizes};
-use crate::html::tables::{header, scrolling};
+use super::verdicts::{against, sign};
+use crate::html::tables::{cell_name, header, scrolling};
 
-/// A row per group of tests and cell; nothing where there are none.
+/// A row per group of tests and number, a column per cell; nothing where there are none.
 pub(crate) fn groups(view: &View) -> Markup {
-    let titles = [
-        "tests",
-        "cell",
-        "number",
-        "verdict",
-        "change",
-        "95 % interval",
-        "rests on",
-        "of its tests",
-    ];
+    let cells = view.groups.iter().map(|group| (group.cell, group.base));
+    let cells: Vec<(usize, usize)> = cells.unique().collect();
+    let rows = view.groups.iter().map(|group| (section(group), group.role));
+    let rows: Vec<(String, Role)> = rows
+        .unique_by(|(name, role)| (name.clone(), role.name()))
+        .collect();
+    let heads = cells.iter().map(|(cell, base)| {
+        html! { (cell_name(*cell, &view.cells[*cell])) (against(view, *base)) }
+    });
+    let group = |row: &(String, Role), at: (usize, usize)| {
+        view.groups
+            .iter()
+            .find(|group| (section(group), group.role) == *row && (group.cell, group.base) == at)
+    };
     html! {
         @if !view.groups.is_empty() {
             h3 { "Over tests" }
             (scrolling(html! {
-                table {
-                    (header(titles.iter().map(|title| html! { (title) })))
-                    tbody { @for group in &view.groups { (group_row(view, group)) } }
+                table.matrix {
+                    (header(std::iter::once(html! {}).chain(heads)))
+                    tbody {
+                        @for row in &rows {
+                            tr {
+                                th { (row.0) @if row.1 != Role::Throughput { ", CPU/op" } }
+                                @for at in &cells { (group_cell(group(row, *at))) }
+                            }
+                        }
+                    }
                 }
             }))
         }
     }
 }
 
-fn group_row(view: &View, group: &Group) -> Markup {
-    let word = group.verdict.name();
-    let number = match group.role {
-        Role::Throughput => "throughput",
-        _ => "CPU/op",
+/// The change with its interval, and below it what its tests say.
+fn group_cell(group: Option<&Group>) -> Markup {
+    let Some(group) = group else {
+        return html! { td { span.none { "–" } } };
     };
-    let estimate = group.estimate;
-    let interval = estimate.and_then(|estimate| estimate.interval);
-    let starts = estimate.map_or(0, |estimate| estimate.starts);
+    let word = group.verdict.name();
+    let rests_on = format!(
+        "{word}, {} tests x {}",
+        group.tests.len(),
+        starts_in_words(group)
+    );
     html! {
-        tr {
-            td.name { (section(group)) }
-            td.name { (view.cells[group.cell].label) }
-            td.name { (number) }
-            td class={ "verdict " (word) } { (word) }
-            td { (estimate.map_or_else(|| "–".to_owned(), |of| percent(of.ratio))) }
-            td {
-                (interval.map_or_else(|| "–".to_owned(), |(low, high)| {
-                    format!("{} to {}", percent(low), percent(high))
-                }))
+        td class={ "verdict " (word) } title=(rests_on) {
+            span.sign { (sign(word)) }
+            @match group.estimate {
+                None => "no start in common",
+                Some(estimate) => {
+                    (percent(estimate.ratio))
+                    @if let Some((low, high)) = estimate.interval {
+                        " [" (percent(low)) ", " (percent(high)) "]"
+                    }
+                }
             }
-            td { (group.tests.len()) " x " (starts) }
-            td.name { (tests_in_words(group)) }
+            br;
+            small { (tests_in_words(group)) }
         }
     }
 }
@@ -83,12 +97,12 @@ pub(crate) fn row_costs(view: &View) -> Markup {
                     tbody {
                         @for cost in &view.row_costs {
                             tr {
-                                td.name { (sizes(cost)) }
+                                td.name { (cost.sizes_in_words()) }
                                 td.name { (view.cells[cost.cell].label) }
-                                td.name { (number(cost)) }
-                                td { (part(&cost.per_statement)) }
-                                td { (part(&cost.per_row)) }
-                                td.name { (doubt(cost).unwrap_or_default()) }
+                                td.name { (cost.of_what()) }
+                                td { (cost.per_statement.in_words()) }
+                                td { (cost.per_row.in_words()) }
+                                td.name { (cost.doubt().unwrap_or_default()) }
                             }
                         }
                     }

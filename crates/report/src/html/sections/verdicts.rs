@@ -158,7 +158,7 @@ fn told(view: &View) -> Markup {
 }
 
 /// The base of a row, where not all have the same.
-fn against(view: &View, base: usize) -> String {
+pub(super) fn against(view: &View, base: usize) -> String {
     if view.findings.bases().len() > 1 {
         format!(" vs {}", view.cells[base].label)
     } else {
@@ -242,7 +242,7 @@ fn matrix(view: &View) -> Markup {
 }
 
 /// What a colour says, as a sign.
-fn sign(word: &str) -> &'static str {
+pub(super) fn sign(word: &str) -> &'static str {
     match word {
         "regression" => "▼",
         "improvement" => "▲",

@@ -18,8 +18,8 @@ const LANE: f64 = 11.0;
 const LEAST: f64 = 1.06;
 
 /// A dot per test and series with its interval; hollow where there is none, because that is a single
-/// run. `twins_p95` is by which share of it the throughput of equal builds differs, 95 times of 100,
-/// such as 0.025: what lies in the grey band of that width may be noise.
+/// run. `twins_p95` is by which share of it the throughput of twins differs, 95 times of 100, such as
+/// 0.025: what lies in the grey band of that width may be noise.
 pub fn dots(chart: &GroupChart, twins_p95: Option<f64>) -> String {
     let band = twins_p95.filter(|share| share.is_finite() && *share > 0.0);
     let rows = Rows::new(&chart.tests, chart.series.len(), LANE, WIDTH);
@@ -44,7 +44,7 @@ fn keys(chart: &GroupChart, band: Option<f64>) -> Vec<(Key, String)> {
         (Key::Dot(at, is_hollow), series.name.clone())
     });
     let band = band.map(|share| {
-        let text = format!("equal builds differ by up to {:.1} %", share * 100.0);
+        let text = format!("95 % of twins differ by up to {:.1} %", share * 100.0);
         (Key::Band, text)
     });
     series.chain(band).collect()
@@ -57,7 +57,7 @@ fn notes(chart: &GroupChart) -> String {
     };
     let mut notes = vec!["The axis is logarithmic."];
     if of(&|at, series| series.value(at).is_some() && series.interval(at).is_none()) {
-        notes.push("Hollow marks are single runs.");
+        notes.push("Hollow marks have no interval.");
     }
     if of(&|at, series| series.value(at).is_none()) {
         notes.push("A cross is where there is no value.");

@@ -8,6 +8,7 @@
 
 mod bars;
 mod dots;
+mod flames;
 mod keys;
 mod lines;
 mod names;
@@ -21,6 +22,7 @@ mod text;
 
 pub use bars::{Axis, bars, twin};
 pub use dots::dots;
+pub use flames::{FlameChart, flames};
 pub use lines::{LineChart, lines};
 pub use panels::{PerOperation, panels};
 pub use png::{FigureError, png};

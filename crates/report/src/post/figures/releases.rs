@@ -6,6 +6,7 @@ use super::keys::{GRID, INK, Key, QUIET, colour, dash, mark};
 use super::names::Columns;
 use super::sheet::{Anchor, EDGE, Label, Sheet, WIDTH, base_line, beside, line};
 use super::{LARGEST, Series};
+use crate::html::figures::axis::ratio_ticks;
 use crate::html::figures::corners;
 use crate::html::figures::versions::{runs, ticks};
 use crate::html::numbers::compact;
@@ -30,6 +31,40 @@ pub struct OverReleases {
 }
 
 const HEIGHT: f64 = 260.0;
+/// Ratios that are so far apart, largest / smallest, have a logarithmic axis: one test does not make
+/// all others a line.
+const WIDE: f64 = 4.0;
+/// Above and below the lines of a logarithmic axis.
+const MARGIN: f64 = 1.05;
+const LOGARITHMIC: &str = "The axis is logarithmic.";
+/// Between the labels of an axis.
+const LEAST_PITCH: f64 = 15.0;
+
+/// How far below the top of the plot a value is, of its height.
+fn share(low: f64, high: f64, is_log: bool, value: f64) -> f64 {
+    match is_log {
+        true if value <= low => 1.0,
+        true => (high / value).ln() / (high / low).ln(),
+        false => (high - value) / (high - low),
+    }
+}
+
+/// Ticks of a logarithmic axis whose labels do not meet.
+fn apart(low: f64, high: f64) -> Vec<f64> {
+    let reach = low.log2().abs().max(high.log2().abs());
+    let mut shown: Vec<f64> = Vec::new();
+    let inside = ratio_ticks(reach)
+        .into_iter()
+        .filter(|tick| (low..=high).contains(tick));
+    for tick in inside {
+        let y = |value: f64| share(low, high, true, value) * HEIGHT;
+        let is_free = |of: &f64| (y(*of) - y(tick)).abs() >= LEAST_PITCH;
+        if shown.iter().all(is_free) {
+            shown.push(tick);
+        }
+    }
+    shown
+}
 
 /// A thin line per test, a bold one for the median, and an upright one where a change arrived. The
 /// axis begins anywhere, because there are no bars.
@@ -44,7 +79,8 @@ pub fn releases(chart: &OverReleases) -> String {
             plot.draw(top + 18.0)
         });
     }
-    sheet.caption(&[chart.caption.clone(), plot.numbers.clone()]);
+    let axis = if plot.is_log { LOGARITHMIC } else { "" };
+    sheet.caption(&[chart.caption.clone(), axis.to_owned(), plot.numbers.clone()]);
     sheet.finish(&chart.alt, 0)
 }
 
@@ -63,6 +99,7 @@ struct Plot<'a> {
     ticks: Vec<f64>,
     low: f64,
     high: f64,
+    is_log: bool,
 }
 
 impl<'a> Plot<'a> {
@@ -75,9 +112,18 @@ impl<'a> Plot<'a> {
         let (low, high) = tests.fold((0.97, 1.03), |(low, high): (f64, f64), value| {
             (low.min(value), high.max(value))
         });
-        let margin = (high - low) * 0.05;
-        let (low, high) = ((low - margin).max(0.0), high + margin);
-        let ticks = ticks(low, high);
+        let is_log = low > 0.0 && high / low >= WIDE;
+        let (low, high) = match is_log {
+            true => (low / MARGIN, high * MARGIN),
+            false => {
+                let margin = (high - low) * 0.05;
+                ((low - margin).max(0.0), high + margin)
+            }
+        };
+        let ticks = match is_log {
+            true => apart(low, high),
+            false => ticks(low, high),
+        };
         let left = beside(&ticks.iter().map(|tick| compact(*tick)).collect::<Vec<_>>());
         let right = Columns::right_for(count, left, WIDTH - EDGE);
         let (columns, numbers) = Columns::or_numbers(&chart.releases, left, right);
@@ -89,13 +135,13 @@ impl<'a> Plot<'a> {
             ticks,
             low,
             high,
+            is_log,
         }
     }
 
     fn draw(&self, top: f64) -> Markup {
         let bottom = top + HEIGHT;
-        let span = self.high - self.low;
-        let y = move |value: f64| top + (self.high - value) / span * HEIGHT;
+        let y = |value: f64| top + share(self.low, self.high, self.is_log, value) * HEIGHT;
         let left = self.columns.left();
         html! {
             @for tick in &self.ticks {
@@ -155,5 +201,32 @@ impl<'a> Plot<'a> {
             }
             (Label::at("a change arrives here", x, top - 5.0).anchored(anchor).quiet().draw())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// update-index of MySQL 5.7 is at 5.9, all others at 0.8 to 1.7.
+    #[test]
+    fn one_test_far_from_the_others_does_not_hide_them() {
+        let (low, high) = (0.8, 6.0);
+        let ticks = apart(low, high);
+        assert!(ticks.contains(&1.0) && ticks.len() >= 4, "{ticks:?}");
+        let between = share(low, high, true, 0.9) - share(low, high, true, 1.2);
+        assert!(between * HEIGHT > 30.0, "{between}");
+        assert_eq!(share(low, high, true, 0.0), 1.0);
+        let chart = |most: f64| OverReleases {
+            releases: vec!["1".to_owned(), "2".to_owned()],
+            tests: vec![Series {
+                name: "a".to_owned(),
+                values: vec![Some(1.0), Some(most)],
+                ..Series::default()
+            }],
+            ..OverReleases::default()
+        };
+        assert!(releases(&chart(5.9)).contains(LOGARITHMIC));
+        assert!(!releases(&chart(1.5)).contains(LOGARITHMIC));
     }
 }
