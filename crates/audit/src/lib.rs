@@ -20,8 +20,8 @@ pub use left::{processes_of, shared_memory_ids};
 /// What is known besides the folders themselves.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// Lines of `step_done` events that whoever injected faults saw appended, by the trial's folder
-    /// name: each must be there, byte by byte.
+    /// Lines of `step_done` events that whoever injected faults saw appended, by the trial's
+    /// name ([`name_of`]): each must be there, byte by byte.
     pub seen: BTreeMap<String, Vec<String>>,
     /// What must be in no file of the store, and in no command line.
     pub secret: Option<String>,
@@ -132,6 +132,13 @@ fn audit_campaign(audit: &mut Audit, campaign: &Path, facts: &Facts) {
     });
 }
 
+/// `CAMPAIGN/trials/TRIAL`: campaigns of one plan have trials of one name.
+pub fn name_of(trial: &Path) -> String {
+    let words: Vec<_> = trial.iter().rev().take(3).collect();
+    let words = words.iter().rev().map(|word| word.to_string_lossy());
+    words.collect::<Vec<_>>().join("/")
+}
+
 /// Whether the trial went through to its end.
 fn audit_trial(audit: &mut Audit, trial: &Path, facts: &Facts) -> bool {
     let file = trial.join("events.jsonl");
@@ -140,8 +147,7 @@ fn audit_trial(audit: &mut Audit, trial: &Path, facts: &Facts) -> bool {
         return false;
     };
     let events = lines::events(audit, &file, &bytes);
-    let name = trial.file_name().unwrap_or_default().to_string_lossy();
-    for line in facts.seen.get(&*name).into_iter().flatten() {
+    for line in facts.seen.get(&name_of(trial)).into_iter().flatten() {
         let is_there = bytes
             .split(|byte| *byte == b'\n')
             .any(|of| of == line.as_bytes());

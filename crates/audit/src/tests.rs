@@ -158,12 +158,38 @@ fn every_invariant_that_is_broken_is_found() {
     }
 }
 
+/// A screen and its confirm campaign have trials of one name: steps of the one were missed in the
+/// other.
+#[test]
+fn trials_of_two_campaigns_are_told_apart() {
+    let folders = Folders::new();
+    let (first, second) = (
+        folders.trial(),
+        folders.dir.path().join("store/c/trials/1-x-a1"),
+    );
+    fs::create_dir_all(&second).unwrap();
+    fs::write(second.join("../../campaign.json"), "{\"seed\":1}").unwrap();
+    fs::write(
+        second.join("events.jsonl"),
+        line(1, "\"event\":\"trial_start\""),
+    )
+    .unwrap();
+    assert_eq!(name_of(&second), "c/trials/1-x-a1");
+    let facts = |trial: &Path| Facts {
+        seen: BTreeMap::from([(name_of(trial), vec![line(2, &step_done(7, 8, 7, 7))])]),
+        ..Facts::default()
+    };
+    let is_lost = |found: &String| found.contains("that was seen is not there");
+    assert!(!folders.findings(&facts(&first)).iter().any(is_lost));
+    assert!(folders.findings(&facts(&second)).iter().any(is_lost));
+}
+
 #[test]
 fn a_finished_step_that_was_seen_and_is_gone_is_found() {
     let folders = Folders::new();
     let seen = line(2, &step_done(7, 8, 7, 7));
     let facts = |lines: Vec<String>| Facts {
-        seen: BTreeMap::from([("1-x-a1".to_owned(), lines)]),
+        seen: BTreeMap::from([(name_of(&folders.trial()), lines)]),
         ..Facts::default()
     };
     assert!(folders.findings(&facts(vec![seen.clone()])).is_empty());
