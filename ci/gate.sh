@@ -21,7 +21,9 @@ with_builds() {
 # build FOLDER_OR_NAME LABEL: the build's name in plans.
 build() {
     if [ -d "$1" ]; then
-        with_builds build add --basedir "$1" --label "$2" | cut -d' ' -f1
+        # Not in a pipe, which would end well after a folder without a build.
+        added=$(with_builds build add --basedir "$1" --label "$2") || return
+        echo "${added%% *}"
     else
         echo "$1"
     fi

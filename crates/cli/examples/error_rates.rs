@@ -5,7 +5,9 @@
 //! a false call. The other kinds have two cells, the second with something planted
 //! (tests/planted/plant.c), and the tests that it is about; what is not called is a miss. Of kind
 //! `truth` a statement of each cell takes a time that is known, on the CPU, drawn by the number of
-//! the campaign: intervals are held against what they have to say (`make truth`).
+//! the campaign: intervals are held against what they have to say (`make truth`). Of kind `gate`
+//! `plimsoll gate` answers with the thresholds of the guide: each red answer is wrong, because both
+//! cells are the same build.
 //!
 //! Campaigns that were counted are kept in `target/error-rates/ENGINE/KIND.jsonl`: run again, it
 //! goes on to N.
@@ -33,8 +35,8 @@ const READS: &[&str] = &[
 const WRITES: &[&str] = &["update-index", "update-nonindex", "insert"];
 const ONE_OF_EACH: &[&str] = &["point-query", "update-index"];
 
-/// What a statement of the base takes in campaigns of kind `truth`, and by how much more, in
-/// microseconds, the others do.
+/// From one answer of the base to the next in campaigns of kind `truth`, and by how much more, in
+/// microseconds, the others take.
 const LENGTH_US: u64 = 2_000;
 const LONGER_US: [u64; 8] = [0, 20, 40, 60, 100, 200, 400, 1_000];
 /// Of those whose server stops now and then: the length of a stop, and after how many statements.
@@ -61,18 +63,23 @@ impl Kind {
         self.name == "truth"
     }
 
+    fn is_gate(&self) -> bool {
+        self.name == "gate"
+    }
+
     /// The cells of a campaign, the base first.
     fn cells(&self, number: usize) -> Vec<Cell> {
         let cell = |name: &str, env: &str| Cell {
             name: name.to_owned(),
             env: env.to_owned(),
             mean_us: 0.0,
-            cpu_us: 0.0,
+            without_stalls_us: 0.0,
         };
         if self.is_truth() {
             return truth_cells(number as u64);
         }
         match self.is_aa() {
+            true if self.is_gate() => vec![cell("base", ""), cell("second", "")],
             true => ["base", "second", "third"]
                 .map(|name| cell(name, ""))
                 .into(),
@@ -85,7 +92,7 @@ impl Kind {
     }
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind {
         name: "truth",
         env: "PLANT_LENGTH_US",
@@ -93,6 +100,11 @@ const KINDS: [Kind; 9] = [
     },
     Kind {
         name: "aa",
+        env: "",
+        tests: &[READS, WRITES],
+    },
+    Kind {
+        name: "gate",
         env: "",
         tests: &[READS, WRITES],
     },
@@ -138,9 +150,10 @@ struct Cell {
     name: String,
     /// What is set in its server's environment, as a plan spells it.
     env: String,
-    /// What a statement takes in the mean, and has of the CPU, in microseconds, if that is known.
+    /// From one answer to the next in the mean, and of that what is not a stall, in microseconds, if
+    /// that is known.
     mean_us: f64,
-    cpu_us: f64,
+    without_stalls_us: f64,
 }
 
 /// A base and four cells whose lengths of a statement are drawn by the number of the campaign; one
@@ -150,7 +163,7 @@ fn truth_cells(number: u64) -> Vec<Cell> {
         name,
         env: format!("PLANT_LENGTH_US = \"{length_us}\""),
         mean_us: length_us as f64,
-        cpu_us: length_us as f64,
+        without_stalls_us: length_us as f64,
     };
     let mut cells = vec![length("base".to_owned(), LENGTH_US)];
     for index in 0..4 {
@@ -185,6 +198,9 @@ struct Said {
     /// interval holds the truth.
     #[serde(default)]
     truths: Vec<Truth>,
+    /// What a gate answered, and so each of its steps.
+    #[serde(default)]
+    gate: Option<(String, BTreeMap<String, String>)>,
 }
 
 #[derive(Clone, Deserialize, Serialize)]
@@ -205,7 +221,7 @@ fn main() -> Result<()> {
     let kind = KINDS
         .iter()
         .find(|known| known.name == kind)
-        .ok_or("the kinds are truth, aa, cpu1, cpu3, cpu5, cpu8, cpu10, stall and io")?;
+        .ok_or("the kinds are truth, aa, gate, cpu1, cpu3, cpu5, cpu8, cpu10, stall and io")?;
     let folder = std::env::current_dir()?
         .join("target/error-rates")
         .join(engine);
@@ -227,30 +243,36 @@ fn main() -> Result<()> {
     for number in all.len() + 1..=count.parse::<usize>()? {
         let began = Instant::now();
         fs::write(&plan, plan_text(engine, kind, number, &library))?;
-        let printed = campaign(Path::new(program), &folder, &plan, rest)?;
+        let asked = match kind.is_gate() {
+            true => gate_of(engine),
+            false => vec!["confirm".to_owned()],
+        };
+        let printed = campaign(Path::new(program), &folder, &plan, &asked, rest)?;
         // All of what it said, to look for causes.
         fs::write(
             folder.join(format!("{}-{number}.json", kind.name)),
             &printed,
         )?;
-        let mut said = said(&serde_json::from_slice(&printed)?, kind.is_aa());
+        let printed = serde_json::from_slice(&printed)?;
+        let mut said = match kind.is_gate() {
+            true => gate_said(&printed),
+            false => said(&printed, kind.is_aa()),
+        };
         if kind.is_truth() {
             let shown = shown(Path::new(program), &folder)?;
-            said.truths = truths(
-                &serde_json::from_slice(&printed)?,
-                &shown,
-                &kind.cells(number),
-            );
+            said.truths = truths(&printed, &shown, &kind.cells(number));
         }
         println!(
-            "{engine} {} {number}: {:.0} s, false {:?}, planted {:?}, companions {:?}, held {} of {}",
+            "{engine} {} {number}: {:.0} s, false {:?}, planted {:?}, companions {:?}, held {} of {}, \
+             gate {:?}",
             kind.name,
             began.elapsed().as_secs_f64(),
             said.false_calls,
             said.planted,
             said.companions,
             said.held,
-            said.intervals
+            said.intervals,
+            said.gate
         );
         writeln!(keep, "{}", serde_json::to_string(&said)?)?;
         all.push(said);
@@ -273,21 +295,31 @@ fn plant(folder: &Path) -> Result<PathBuf> {
     }
 }
 
+/// A gate with the thresholds of the guide, whose candidate is the base's equal.
+fn gate_of(engine: &str) -> Vec<String> {
+    let candidate = format!("{}.second", build(engine));
+    let arguments = ["gate", "--candidate", &candidate, "--max-regression", "3%"];
+    let of_writes = ["--threshold", "writes=5%"];
+    let all = arguments.into_iter().chain(of_writes);
+    all.map(str::to_owned).collect()
+}
+
+fn build(engine: &str) -> &'static str {
+    match engine {
+        "mysql" => "mysql@8.0.33",
+        "mariadb" => "mariadb@10.11.19",
+        _ => "postgres@18.6",
+    }
+}
+
 fn plan_text(engine: &str, kind: &Kind, seed: usize, library: &Path) -> String {
     // Redo logs of 2 GiB would take most of a short budget to copy.
-    let (build, config, settings) = match engine {
-        "mysql" => (
-            "mysql@8.0.33",
-            "cz12a",
-            "innodb_redo_log_capacity = \"256M\"",
-        ),
-        "mariadb" => (
-            "mariadb@10.11.19",
-            "cz12a",
-            "innodb_log_file_size = \"256M\"",
-        ),
-        _ => ("postgres@18.6", "cx10b", ""),
+    let (config, settings) = match engine {
+        "mysql" => ("cz12a", "innodb_redo_log_capacity = \"256M\""),
+        "mariadb" => ("cz12a", "innodb_log_file_size = \"256M\""),
+        _ => ("cx10b", ""),
     };
+    let build = build(engine);
     let from = format!("from = \"{config}\"\nsettings = {{ {settings} }}\n");
     let all = kind.cells(seed);
     let cells: Vec<&str> = all.iter().map(|cell| cell.name.as_str()).collect();
@@ -313,11 +345,18 @@ fn plan_text(engine: &str, kind: &Kind, seed: usize, library: &Path) -> String {
     )
 }
 
-fn campaign(program: &Path, folder: &Path, plan: &Path, options: &[String]) -> Result<Vec<u8>> {
+/// What the verb says of the plan, as JSON.
+fn campaign(
+    program: &Path,
+    folder: &Path,
+    plan: &Path,
+    verb: &[String],
+    options: &[String],
+) -> Result<Vec<u8>> {
     let (store, data) = (folder.join("store"), folder.join("data"));
     let _ = fs::remove_dir_all(&store);
     let output = Command::new(program)
-        .arg("confirm")
+        .args(verb)
         .arg(plan)
         .args(["--json", "--offline"])
         .args(options)
@@ -342,19 +381,16 @@ fn shown(program: &Path, folder: &Path) -> Result<Value> {
 
 /// Each interval of throughput and of CPU per operation against what it should be.
 ///
-/// Between two statements of a client lies what its own work, the way and waking up take, the same
-/// for all cells: the base's time per statement beyond what its server spends.
+/// From one answer to the next a server has the CPU, but for the time that its client and the way
+/// take, the same for all cells: the base's length less its CPU per operation.
 fn truths(campaign: &Value, shown: &Value, cells: &[Cell]) -> Vec<Truth> {
-    let between_us = |step: &str| {
-        let rates = shown["results"].as_array().into_iter().flatten();
-        let of_base = rates.filter(|result| {
+    let base_cpu_us = |step: &str| {
+        let results = shown["results"].as_array().into_iter().flatten();
+        let of_base = results.filter(|result| {
             let cell = result["cell"].as_str().unwrap_or_default();
             cell.ends_with(".base") && result["step"] == step && result["is_used"] == true
         });
-        let rates: Vec<f64> = of_base
-            .filter_map(|result| result["metrics"]["qps"]["value"].as_f64())
-            .collect();
-        1e6 * rates.len() as f64 / rates.iter().sum::<f64>() - cells[0].mean_us
+        middle(of_base.filter_map(|result| result["metrics"][CPU]["value"].as_f64()))
     };
     let cell = |name: &str| {
         let name = name.rsplit('.').next().unwrap_or_default();
@@ -367,10 +403,10 @@ fn truths(campaign: &Value, shown: &Value, cells: &[Cell]) -> Vec<Truth> {
         let (step, metric) = (comparison["step"].as_str()?, comparison["metric"].as_str()?);
         let cell = cell(comparison["cell"].as_str()?)?;
         let truth = if comparison["is_throughput"] == true {
-            let between_us = between_us(step);
-            (cells[0].mean_us + between_us) / (cell.mean_us + between_us)
+            cells[0].mean_us / cell.mean_us
         } else if metric == CPU {
-            cell.cpu_us / cells[0].cpu_us
+            let base_cpu_us = base_cpu_us(step)?;
+            1.0 + (cell.without_stalls_us - cells[0].without_stalls_us) / base_cpu_us
         } else {
             return None;
         };
@@ -386,6 +422,21 @@ fn truths(campaign: &Value, shown: &Value, cells: &[Cell]) -> Vec<Truth> {
         })
     };
     comparisons.filter_map(of_one).collect()
+}
+
+/// Steps that a gate between equal cells calls a regression are false ones.
+fn gate_said(gate: &Value) -> Said {
+    let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let steps = gate["steps"].as_array().into_iter().flatten();
+    let answers: BTreeMap<String, String> = steps
+        .map(|step| (text(step, "step"), text(step, "answer")))
+        .collect();
+    let red = answers.iter().filter(|(_, answer)| *answer == "regression");
+    Said {
+        false_regressions: red.map(|(step, _)| step.clone()).collect(),
+        gate: Some((text(gate, "answer"), answers)),
+        ..Said::default()
+    }
 }
 
 /// `is_aa` if nothing is planted in the other cells.
@@ -437,17 +488,29 @@ fn report(engine: &str, kind: &Kind, all: &[Said]) {
         );
     };
     let campaigns = |is_so: &dyn Fn(&Said) -> bool| all.iter().filter(|said| is_so(said)).count();
+    if kind.is_gate() {
+        let answers = all.iter().filter_map(|said| said.gate.as_ref());
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for (answer, _) in answers {
+            *counts.entry(answer).or_default() += 1;
+        }
+        for (answer, count) in counts {
+            share(&format!("the gate answers {answer}"), count, all.len());
+        }
+    }
     if kind.is_aa() {
         share(
             "campaigns with a false regression",
             campaigns(&|said| !said.false_regressions.is_empty()),
             all.len(),
         );
-        share(
-            "campaigns with any false call",
-            campaigns(&|said| !said.false_calls.is_empty()),
-            all.len(),
-        );
+        if !kind.is_gate() {
+            share(
+                "campaigns with any false call",
+                campaigns(&|said| !said.false_calls.is_empty()),
+                all.len(),
+            );
+        }
     }
     let sum = |of: fn(&Said) -> usize| all.iter().map(of).sum::<usize>();
     share(

@@ -1,6 +1,7 @@
 //! The argument table.
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -168,9 +169,14 @@ pub enum Verb {
     /// Internal: run blocks of a campaign on this host
     #[command(hide = true)]
     Work(Work),
-    /// Internal: load a RocksDB library and try it in an empty folder
+    /// Internal: run clients of a trial on this host
     #[command(hide = true)]
-    ProbeRocksdb {
+    Client,
+    /// Internal: load an engine's library and try it in an empty folder
+    #[command(hide = true)]
+    ProbeLibrary {
+        /// The engine
+        engine: BuildName,
         /// The library
         library: PathBuf,
         /// The folder
@@ -202,6 +208,31 @@ pub struct Run {
     pub resume: bool,
     #[command(flatten)]
     pub over: OverHosts,
+    #[command(flatten)]
+    pub away: ClientsAway,
+}
+
+/// Clients on other machines than the server.
+#[derive(Debug, Args)]
+pub struct ClientsAway {
+    /// Run the clients of each step on these hosts, shared out evenly; the servers stay here
+    #[arg(
+        long,
+        value_name = "A,B",
+        value_delimiter = ',',
+        conflicts_with = "hosts",
+        help_heading = "Hosts"
+    )]
+    pub clients: Vec<String>,
+    /// Address of this machine that the client hosts connect to
+    /// [default: the one that ssh comes from]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        requires = "clients",
+        help_heading = "Hosts"
+    )]
+    pub server_address: Option<IpAddr>,
 }
 
 /// Which file names the hosts.
@@ -217,7 +248,7 @@ pub struct HostsFile {
 }
 
 /// Blocks on other machines.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct OverHosts {
     /// Run the blocks on these hosts, one block on each at a time; `class=C` means all of a class
     #[arg(
@@ -381,9 +412,9 @@ pub struct Init {
     /// How many clients
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub clients: u32,
-    /// Rows per table, or per client
-    #[arg(long, value_name = "N", default_value = "100K")]
-    pub rows: String,
+    /// Rows per table, or per client; a workload file has its own [default: 100K]
+    #[arg(long, value_name = "N")]
+    pub rows: Option<String>,
     /// How long all of it may take
     #[arg(long, value_name = "D", default_value = "10m")]
     pub budget: String,
@@ -402,10 +433,31 @@ pub struct Selection {
     pub builds: Vec<String>,
 }
 
+/// The campaign that a verb is about, with or without the option that `explain` has.
+#[derive(Debug, Args)]
+pub struct Which {
+    /// Id, start of an id, or path [default: the newest]
+    campaign: Option<String>,
+    #[arg(
+        long = "campaign",
+        value_name = "CAMPAIGN",
+        conflicts_with = "campaign",
+        hide = true
+    )]
+    named: Option<String>,
+}
+
+impl Which {
+    /// As it was given; none for the newest.
+    pub fn campaign(&self) -> Option<&str> {
+        self.campaign.as_deref().or(self.named.as_deref())
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct Show {
-    /// Id, start of an id, or path [default: the newest]
-    pub campaign: Option<String>,
+    #[command(flatten)]
+    pub which: Which,
     #[command(flatten)]
     pub selection: Selection,
     /// Print one JSON value instead of tables
@@ -435,8 +487,8 @@ Examples:
   plimsoll post dec25 --telling 'writes=update-index'
   plimsoll post dec25 --check draft.md             # which numbers of a text are in the data")]
 pub struct Post {
-    /// Id, start of an id, or path [default: the newest]
-    pub campaign: Option<String>,
+    #[command(flatten)]
+    pub which: Which,
     /// What ratios divide by. May be given several times: text, tables and figures use the first,
     /// each other one has tables and figures of its own
     /// [default: the oldest version, then the one from which on most is stable]
@@ -701,8 +753,8 @@ pub struct Explain {
 
 #[derive(Debug, Args)]
 pub struct History {
-    /// Id, start of an id, or path [default: the newest]
-    pub campaign: Option<String>,
+    #[command(flatten)]
+    pub which: Which,
     /// Any metric of the report, such as server_cpu_us_per_op [default: the step's throughput]
     #[arg(long, value_name = "M")]
     pub metric: Option<String>,
@@ -818,8 +870,8 @@ pub struct Import {
 
 #[derive(Debug, Args)]
 pub struct Export {
-    /// Id, start of an id, or path [default: the newest]
-    pub campaign: Option<String>,
+    #[command(flatten)]
+    pub which: Which,
     /// Folder for the files; created if it does not exist
     #[arg(long, value_name = "OUT")]
     pub classic: PathBuf,
@@ -876,6 +928,14 @@ pub enum BuildVerb {
         #[arg(required = true, value_name = "NAME")]
         names: Vec<BuildName>,
     },
+    /// Remove what failed and interrupted builds and fetches left, and what is kept for the next
+    /// commits; no build is touched
+    Clean {
+        /// Remove all sources and what ccache keeps, too; they are fetched and compiled again when
+        /// they are needed
+        #[arg(long)]
+        all: bool,
+    },
     /// Check that builds are unchanged: hash each server and ask for its version; exit code 3 if
     /// one differs
     Check {
@@ -924,6 +984,8 @@ Examples:
   plimsoll build make postgres --source ~/postgres --label patched
   # A commit; plans call it postgres+REL_17_2-o2
   plimsoll build make postgres --source ~/postgres@REL_17_2 --flags o2
+  # The library and db_bench; plans call it rocksdb+v9_7_3-o2
+  plimsoll build make rocksdb --source ~/rocksdb@v9.7.3 --flags o2
 
 Ctrl-C stops it; the same command goes on where it ended. A build that is in the cache and would
 come out the same is not made again.")]

@@ -80,14 +80,16 @@ fn main() -> ExitCode {
         Verb::Manual { folder } => assets::manual(&folder),
         Verb::Trial { continued } => campaign::trial(continued),
         Verb::Work(work) => host::work(places, &work),
+        Verb::Client => host::client(),
         Verb::Guard { parent, command } => {
             plimsoll_lab::guard::main(parent, &command).map_err(Failure::from)
         }
-        Verb::ProbeRocksdb {
+        Verb::ProbeLibrary {
+            engine,
             library,
             folder,
             companions,
-        } => build::probe_rocksdb(&library, &folder, companions.as_deref()),
+        } => build::probe_library(engine.engine, &library, &folder, companions.as_deref()),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

@@ -276,6 +276,15 @@ fn duration(seconds: f64) -> String {
     format_duration_ns((seconds * 1e9) as u64)
 }
 
+/// Nothing once there is no time left that can be named.
+fn eta(seconds: Option<f64>) -> String {
+    seconds
+        .filter(|seconds| *seconds > 0.0)
+        .map_or_else(String::new, |seconds| {
+            format!("  ETA {}", duration(seconds.ceil()))
+        })
+}
+
 fn progress_line(progress: &StepProgress, width: usize) -> String {
     let amount = if progress.measure == "s" {
         format!("{:.0}/{:.0} s", progress.done, progress.total)
@@ -291,10 +300,7 @@ fn progress_line(progress: &StepProgress, width: usize) -> String {
     let p99 = progress.p99_ns.map_or(String::new(), |ns| {
         format!("  p99 {}", format_duration_ns(ns))
     });
-    let eta = progress
-        .eta_s
-        .filter(|s| *s > 0.0)
-        .map_or(String::new(), |s| format!("  ETA {}", duration(s.ceil())));
+    let eta = eta(progress.eta_s);
     let trouble = if progress.unsuccessful > 0 {
         format!("  {} retries", format_grouped(progress.unsuccessful))
     } else {
@@ -316,7 +322,7 @@ fn turns_line(turns: &TurnsProgress, width: usize) -> String {
         format!("  within +-{:.1} %", share * 100.0)
     });
     format!(
-        "  {:<width$} {}/{}  start {}/{}  {:.0}/{:.0} s  {}{half_width}  ETA {}",
+        "  {:<width$} {}/{}  start {}/{}  {:.0}/{:.0} s  {}{half_width}{}",
         turns.step,
         turns.index,
         turns.steps,
@@ -325,7 +331,7 @@ fn turns_line(turns: &TurnsProgress, width: usize) -> String {
         turns.elapsed_s,
         turns.limit_s,
         count(turns.rounds as usize, "round"),
-        duration(turns.eta_s.ceil()),
+        eta(Some(turns.eta_s)),
     )
 }
 

@@ -9,7 +9,7 @@ use plimsoll_lab::bisect::{
     BisectRequest, BuildCommand, Candidates, CommitMaker, CommitRecipe, SearchEnd, SearchNotice,
     SearchOutcome, Step, Watcher, Weight, bisect as search,
 };
-use plimsoll_lab::builds::BuildCache;
+use plimsoll_lab::builds::{BuildCache, is_built_in};
 use plimsoll_lab::{
     ConfirmChoice, DesignChoice, LoadedPlan, LoadsChoice, Notice, Observer, PlacementChoice,
     as_survey, keep_passwords_from_children, load_plan,
@@ -133,7 +133,7 @@ fn candidates(
     } else {
         let cells = loaded.plan.cells.iter();
         cells
-            .filter(|cell| !cell.build.engine.is_built_in())
+            .filter(|cell| !is_built_in(&cell.build))
             .map(|cell| cell.build.clone())
             .collect()
     };

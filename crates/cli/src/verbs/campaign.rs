@@ -1,21 +1,23 @@
 //! `run`, `resume` and the internal `trial`.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::Path;
 
 use plimsoll_core::name::BuildName;
 use plimsoll_core::plan::Cell;
 use plimsoll_core::units::parse_frequency_hz;
 use plimsoll_lab::builds::BuildCache;
+use plimsoll_lab::clients::{ClientHosts, check_plan};
 use plimsoll_lab::fleet::check_hosts;
 use plimsoll_lab::{
     CampaignRequest, LoadedPlan, create_campaign, create_fleet_campaign,
     keep_passwords_from_children, load_plan,
 };
 use plimsoll_store::header::CellHeader;
-use plimsoll_store::{CampaignDir, Fleet, Store, in_commands};
+use plimsoll_store::{CampaignDir, ClientHostsHeader, Fleet, Store, continuing, in_commands};
 
-use crate::arguments::{OverHosts, Places, Run};
+use crate::arguments::{ClientsAway, OverHosts, Places, Run};
 use crate::failure::{Failure, INCOMPLETE, VerbResult};
 use crate::verbs::build::fetch;
 use crate::verbs::host::{chosen, fleet_of};
@@ -31,6 +33,7 @@ pub fn run(places: &Places, arguments: &Run) -> VerbResult {
     let builds = places.builds()?;
     if arguments.resume {
         let campaign = newest_of_plan(&store, &plan.plan.name)?;
+        check_same_clients(&campaign, &arguments.away)?;
         return resume_campaign(
             places,
             &builds,
@@ -39,6 +42,7 @@ pub fn run(places: &Places, arguments: &Run) -> VerbResult {
             &arguments.over,
         );
     }
+    let clients = clients_of(arguments, &plan)?;
     let new = NewCampaign {
         plan: &plan,
         seed: arguments.seed,
@@ -66,11 +70,12 @@ pub fn run(places: &Places, arguments: &Run) -> VerbResult {
         data_dir: &data_dir,
         plimsoll_version: env!("CARGO_PKG_VERSION"),
     };
+    let client_hosts = clients.as_ref().map(ClientHosts::header);
     let (campaign, turn) = match plan.plan.verdicts.filter(|_| !arguments.screen) {
-        Some(verdicts) => create_with_verdicts(&store, &request, verdicts)?,
-        None => create_campaign(&store, &request)?,
+        Some(verdicts) => create_with_verdicts(&store, &request, verdicts, client_hosts)?,
+        None => create_campaign(&store, &request, client_hosts)?,
     };
-    match run_to_end(places, campaign, Some(turn), false)? {
+    match run_to_end(places, campaign, (Some(turn), clients.as_ref()), false)? {
         0 if !failed.is_empty() => Ok(INCOMPLETE),
         code => Ok(code),
     }
@@ -129,9 +134,11 @@ pub fn create_over_hosts(
         Some(verdicts) => create_fleet_with_verdicts(&store, &request, verdicts, fleet)?,
         None => create_fleet_campaign(&store, &request, fleet)?,
     };
-    let blocks = campaign.header.plan.blocks;
-    if blocks == 1 {
-        tell!("the plan has one block, which runs on one host: for more, write `blocks = 6`");
+    if campaign.header.plan.all_blocks().units() == 1 {
+        tell!(
+            "the plan has one block, which runs on one host: for more, write `blocks = 6`, or \
+            divide its tests with `[hosts] split = \"tests\"`"
+        );
     }
     Ok(campaign)
 }
@@ -141,7 +148,56 @@ fn run_on_hosts(places: &Places, new: &NewCampaign<'_>, over: &OverHosts) -> Ver
     // A host that cannot be reached is reported before a campaign is made.
     check_hosts(&desk, &hosts)?;
     let campaign = create_over_hosts(places, new, fleet_of(&hosts))?;
-    run_over_hosts_to_end(places, campaign, &hosts, &desk, false)
+    run_over_hosts_to_end(places, over, campaign, (&hosts, &desk), false)
+}
+
+/// The hosts of `--clients`, which are looked at before a campaign is made.
+fn clients_of(arguments: &Run, plan: &LoadedPlan) -> Result<Option<ClientHosts>, Failure> {
+    let away = &arguments.away;
+    if away.clients.is_empty() {
+        return Ok(None);
+    }
+    check_plan(&plan.plan, plan.plan.verdicts.filter(|_| !arguments.screen))?;
+    let clients = connected(&arguments.over, &away.clients, away.server_address)?;
+    Ok(Some(clients))
+}
+
+/// A campaign that is resumed keeps the hosts that it began with: others would be other runs.
+fn check_same_clients(campaign: &CampaignDir, away: &ClientsAway) -> Result<(), Failure> {
+    if away.clients.is_empty() {
+        return Ok(());
+    }
+    let asked = ClientHostsHeader {
+        names: away.clients.clone(),
+        server_address: away.server_address.map(|address| address.to_string()),
+    };
+    let place = match &campaign.header.client_hosts {
+        Some(began) if *began == asked => return Ok(()),
+        Some(began) => format!("on {}", began.in_words()),
+        None => "next to its servers".to_owned(),
+    };
+    Err(Failure::usage(format!(
+        "campaign {} has its clients {place}: resume it without --clients, or leave out --resume to \
+        begin another",
+        campaign.header.id
+    )))
+}
+
+/// The hosts that a campaign began with.
+fn same_clients(of: &ClientHostsHeader, over: &OverHosts) -> Result<ClientHosts, Failure> {
+    let address = of.server_address.as_ref();
+    let address = address.and_then(|address| address.parse().ok());
+    connected(over, &of.names, address)
+}
+
+fn connected(
+    over: &OverHosts,
+    names: &[String],
+    server_address: Option<IpAddr>,
+) -> Result<ClientHosts, Failure> {
+    let (hosts, desk) = chosen(over, names)?;
+    check_hosts(&desk, &hosts)?;
+    Ok(ClientHosts::new(&desk, hosts, server_address))
 }
 
 /// How often to look at waits.
@@ -190,20 +246,25 @@ fn resume_campaign(
         }
         Some(Fleet::Slurm { .. }) => {
             return Err(Failure::usage(format!(
-                "campaign {} runs by Slurm: `plimsoll submit --again {} --slurm` continues it",
+                "campaign {} runs by Slurm: `{}` continues it",
                 campaign.header.id,
-                in_commands(&campaign.path)
+                continuing(campaign.header.fleet.as_ref(), &campaign.path)
             )));
         }
-        Some(Fleet::Hosts { names, .. }) => {
+        Some(fleet @ Fleet::Hosts { names, .. }) => {
             let names = match over.hosts.is_empty() {
                 true => names,
                 false => &over.hosts,
             };
             let (hosts, desk) = chosen(over, names)?;
-            return run_over_hosts_to_end(places, campaign, &hosts, &desk, false);
+            check_same_class(&campaign, fleet, &fleet_of(&hosts))?;
+            return run_over_hosts_to_end(places, over, campaign, (&hosts, &desk), false);
         }
     }
+    let clients = match &campaign.header.client_hosts {
+        None => None,
+        Some(hosts) => Some(same_clients(hosts, over)?),
+    };
     keep_passwords_from_children(&campaign.header.plan);
     let mut campaign = same_data_dir(places, campaign)?;
     let header = &mut campaign.header;
@@ -216,7 +277,27 @@ fn resume_campaign(
             found.missing_build = Some(failure.to_string());
         }
     }
-    run_to_end(places, campaign, None, false)
+    run_to_end(places, campaign, (None, clients.as_ref()), false)
+}
+
+/// A verdict is about one machine type: a campaign keeps the class that it began with.
+fn check_same_class(campaign: &CampaignDir, began: &Fleet, now: &Fleet) -> Result<(), Failure> {
+    let class = |fleet: &Fleet| match fleet {
+        Fleet::Hosts { class, .. } => class.clone(),
+        Fleet::Slurm { .. } => None,
+    };
+    let in_words = |class: Option<String>| class.unwrap_or_else(|| "none".to_owned());
+    // One that began without a class may have one by now.
+    match class(began).is_none() || class(began) == class(now) {
+        true => Ok(()),
+        false => Err(Failure::usage(format!(
+            "campaign {} began on hosts of class {}, and these are of class {}: resume it on hosts \
+            of its class",
+            campaign.header.id,
+            in_words(class(began)),
+            in_words(class(now))
+        ))),
+    }
 }
 
 /// A campaign stays in the data folder it began in.

@@ -1,5 +1,7 @@
 //! `confirm`.
 
+use std::path::PathBuf;
+
 use plimsoll_analysis::Unusual;
 use plimsoll_core::plan::{Budget, Cell, results as results_of};
 use plimsoll_core::units::parse_duration_ns;
@@ -47,6 +49,13 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> VerbResult {
         Survey::Plan(header) => header.clone(),
     };
     keep_passwords_from_children(&header.plan);
+    if let Some(hosts) = &header.client_hosts {
+        tell!(
+            "the clients of the survey were on {}: here they are next to the servers, without the \
+            network",
+            hosts.in_words()
+        );
+    }
     let Some(steps) = steps(&survey, &header, arguments)? else {
         return Ok(0);
     };
@@ -54,13 +63,14 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> VerbResult {
         header.plan.sample_waits(hz);
     }
     let is_all = arguments.all || matches!(survey, Survey::Plan(_)) && arguments.step.is_empty();
-    let data_dir = places.data_dir()?;
+    let data_dir = data_dir_of(places, &header.data_dir)?;
     let request = ConfirmRequest {
         survey: &header,
         bisection: None,
         choice: choice(arguments, steps, is_all)?,
         data_dir: &data_dir,
         plimsoll_version: env!("CARGO_PKG_VERSION"),
+        client_hosts: None,
     };
     if !arguments.over.hosts.is_empty() {
         return confirm_on_hosts(places, &store, &request, arguments);
@@ -69,7 +79,15 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> VerbResult {
     for note in notes {
         tell!("{note}");
     }
-    run_to_end(places, campaign, Some(turn), arguments.json)
+    run_to_end(places, campaign, (Some(turn), None), arguments.json)
+}
+
+/// Where the data goes: where the survey had it, unless the user says another folder.
+fn data_dir_of(places: &Places, of_survey: &str) -> Result<PathBuf, Failure> {
+    match (&places.data, of_survey) {
+        (None, dir) if !dir.is_empty() => Ok(PathBuf::from(dir)),
+        _ => places.data_dir(),
+    }
 }
 
 fn confirm_on_hosts(
@@ -84,7 +102,13 @@ fn confirm_on_hosts(
     for note in notes {
         tell!("{note}");
     }
-    run_over_hosts_to_end(places, campaign, &hosts, &desk, arguments.json)
+    run_over_hosts_to_end(
+        places,
+        &arguments.over,
+        campaign,
+        (&hosts, &desk),
+        arguments.json,
+    )
 }
 
 pub fn newest_survey(store: &Store) -> Result<CampaignDir, Failure> {
@@ -262,4 +286,26 @@ fn placement(text: &str) -> Result<Placement, Failure> {
         client_cpus: client.to_owned(),
         server_cpus: server.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// `run --data D`, and then `confirm`: it loaded its data into the default folder.
+    #[test]
+    fn data_goes_where_the_survey_had_it() {
+        let places = |data: Option<&str>| Places {
+            store: "runs".into(),
+            data: data.map(PathBuf::from),
+            cache: None,
+        };
+        let dir = |data, of_survey| data_dir_of(&places(data), of_survey).ok().unwrap();
+        assert_eq!(dir(None, "/big/data"), Path::new("/big/data"));
+        assert_eq!(dir(Some("/mine"), "/big/data"), Path::new("/mine"));
+        // One that ran over hosts had none here.
+        assert_ne!(dir(None, ""), Path::new(""));
+    }
 }

@@ -85,20 +85,13 @@ fn show(findings: &[Finding]) {
 }
 
 fn section<'f>(title: &str, findings: impl Iterator<Item = (&'f Check, &'f Remedy)>) {
-    // A remedy of several checks stands once, below all of them.
-    let mut by_remedy: Vec<(&Remedy, Vec<&Check>)> = Vec::new();
-    for (check, remedy) in findings {
-        match by_remedy.iter_mut().find(|(known, _)| *known == remedy) {
-            Some((_, checks)) => checks.push(check),
-            None => by_remedy.push((remedy, vec![check])),
-        }
-    }
-    if by_remedy.is_empty() {
+    let groups = by_commands(findings);
+    if groups.is_empty() {
         return;
     }
     anstream::println!("\x1b[1m{title}\x1b[0m");
-    for (remedy, checks) in by_remedy {
-        for check in checks {
+    for group in groups {
+        for check in group.checks {
             let colour = if check.status == Status::Fail {
                 "\x1b[31m"
             } else {
@@ -106,15 +99,104 @@ fn section<'f>(title: &str, findings: impl Iterator<Item = (&'f Check, &'f Remed
             };
             anstream::println!("  {colour}{}\x1b[0m: {}", check.name, check.finding);
         }
-        anstream::println!("      {}", remedy.effect);
-        for command in &remedy.commands {
+        for effect in group.effects {
+            anstream::println!("      {effect}");
+        }
+        for command in group.commands {
             anstream::println!("      $ {command}");
         }
     }
     anstream::println!();
 }
 
+/// What the same commands mend, and what it does to verdicts.
+#[derive(Debug, PartialEq)]
+struct Group<'f> {
+    checks: Vec<&'f Check>,
+    effects: Vec<&'f str>,
+    commands: &'f [String],
+}
+
+/// Commands stand once, below all checks that they help with; where there are none, each effect is a
+/// group of its own.
+fn by_commands<'f>(findings: impl Iterator<Item = (&'f Check, &'f Remedy)>) -> Vec<Group<'f>> {
+    let mut groups: Vec<Group<'f>> = Vec::new();
+    for (check, remedy) in findings {
+        let (effect, commands) = (remedy.effect, remedy.commands.as_slice());
+        let is_like = |group: &&mut Group<'f>| {
+            group.commands == commands && (!commands.is_empty() || group.effects == [effect])
+        };
+        match groups.iter_mut().find(is_like) {
+            Some(group) => {
+                group.checks.push(check);
+                if !group.effects.contains(&effect) {
+                    group.effects.push(effect);
+                }
+            }
+            None => groups.push(Group {
+                checks: vec![check],
+                effects: vec![effect],
+                commands,
+            }),
+        }
+    }
+    groups
+}
+
 fn is_in_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &'static str) -> Check {
+        Check {
+            name,
+            status: Status::Warn,
+            finding: name.to_owned(),
+            advice: None,
+        }
+    }
+
+    fn remedy(effect: &'static str, commands: &[&str]) -> Remedy {
+        Remedy {
+            effect,
+            commands: commands.iter().map(|of| (*of).to_owned()).collect(),
+        }
+    }
+
+    /// On a busy machine `ps` stood below other processes, and again below late sleeps.
+    #[test]
+    fn a_command_stands_once_whatever_it_is_for() {
+        let checks = ["foreign_cpu", "smt", "timer", "virtual_machine", "pressure"].map(check);
+        let remedies = [
+            remedy("wider intervals", &["ps"]),
+            remedy("siblings share a core", &[]),
+            remedy("late operations", &["ps"]),
+            remedy("neighbours", &[]),
+            remedy("wider intervals", &["ps"]),
+        ];
+        let groups = by_commands(checks.iter().zip(&remedies));
+        let seen: Vec<(Vec<&str>, &[&str])> = groups
+            .iter()
+            .map(|group| {
+                let names = group.checks.iter().map(|check| check.name).collect();
+                (names, group.effects.as_slice())
+            })
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (
+                    vec!["foreign_cpu", "timer", "pressure"],
+                    &["wider intervals", "late operations"][..]
+                ),
+                (vec!["smt"], &["siblings share a core"]),
+                (vec!["virtual_machine"], &["neighbours"]),
+            ]
+        );
+    }
 }

@@ -130,7 +130,7 @@ fn summary_json(summary: &Summary) -> serde_json::Value {
 }
 
 pub fn export(places: &Places, arguments: &Export) -> VerbResult {
-    let record = places.store().find(arguments.campaign.as_deref())?.load()?;
+    let record = places.store().find(arguments.which.campaign())?.load()?;
     let options = Options {
         base: arguments.base.clone(),
         builds: arguments.builds.clone(),

@@ -90,7 +90,12 @@ fn request(arguments: &Gate) -> Result<GateRequest, Failure> {
 
 fn accepted(file: &Path) -> Result<Vec<Accepted>, Failure> {
     let refused = |reason: String| Failure::usage(format!("{}: {reason}", file.display()));
-    let text = fs::read_to_string(file).map_err(|error| refused(error.to_string()))?;
+    let text = fs::read_to_string(file).map_err(|error| {
+        refused(format!(
+            "failed to read the losses that are accepted: {error}; leave --accept out if there are \
+            none, or write `STEPS SHARE REASON` on each line of it"
+        ))
+    })?;
     Accepted::read(&text).map_err(refused)
 }
 
@@ -112,6 +117,7 @@ fn measured(
         choice: choice(&survey.plan, request, budget_ns)?,
         data_dir: &data_dir,
         plimsoll_version: env!("CARGO_PKG_VERSION"),
+        client_hosts: None,
     };
     let (mut campaign, turn, notes) = create_confirm(store, &asked)?;
     for note in notes {
@@ -128,11 +134,13 @@ fn measured(
     let path = shell_word(&campaign.path.display().to_string());
     match end {
         CampaignEnd::Interrupted => {
-            tell_how_to_continue(places, &path);
+            tell_how_to_continue(&path, &places.resume(&path));
             tell!("and then: plimsoll gate {path} with the same options");
             return Ok(None);
         }
-        CampaignEnd::Incomplete { broken } => tell_what_broke(places, broken, &path),
+        CampaignEnd::Incomplete { broken } => {
+            tell_what_broke(broken, &path, &places.resume(&path));
+        }
         CampaignEnd::Complete | CampaignEnd::Decided { .. } => {}
     }
     let page = results::write_page(&campaign)?;

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use plimsoll_core::name::BuildName;
 use plimsoll_core::plan::Family;
-use plimsoll_lab::builds::BuildCache;
+use plimsoll_lab::builds::{BuildCache, is_built_in};
 use plimsoll_lab::{LabError, load_plan, parse_plan};
 use plimsoll_store::shell_word;
 
@@ -22,6 +22,9 @@ enum Compared {
     /// Servers that run already, by name and dsn.
     Servers(Vec<(String, String)>),
 }
+
+/// Rows per table or client if nobody says it.
+const ROWS: &str = "100K";
 
 /// Everything that the plan's text says.
 struct Answers {
@@ -39,10 +42,10 @@ pub fn init(places: &Places, arguments: &Init) -> VerbResult {
     let answers = match asked_for(arguments, &builds)? {
         Some(compared) => Answers {
             compared,
-            workload: arguments.workload.clone(),
+            workload: seen_from(&arguments.out, &arguments.workload),
             tests: arguments.tests.clone(),
             clients: arguments.clients,
-            rows: arguments.rows.clone(),
+            rows: rows(arguments)?,
             budget: arguments.budget.clone(),
         },
         None if io::stdin().is_terminal() => match ask(arguments, &builds)? {
@@ -75,6 +78,34 @@ pub fn init(places: &Places, arguments: &Init) -> VerbResult {
     let path = shell_word(&path);
     anstream::println!("Step by step: plimsoll plan explain {path}\nNext: plimsoll run {path}");
     Ok(0)
+}
+
+/// A workload file as the plan in `out` has to name it: relative to the plan if it is there, else
+/// by its whole path, since whoever types it means the current folder.
+fn seen_from(out: &Path, workload: &str) -> String {
+    let beside = out.parent().unwrap_or(Path::new("")).join(workload);
+    if !is_file(workload) || beside.exists() || !Path::new(workload).exists() {
+        return workload.to_owned();
+    }
+    path::absolute(workload)
+        .map_or_else(|_| workload.to_owned(), |whole| whole.display().to_string())
+}
+
+/// Whether a workload is a file, not the name of a preset.
+fn is_file(workload: &str) -> bool {
+    workload.ends_with(".toml")
+}
+
+/// How many rows a preset has; a workload file has its own.
+fn rows(arguments: &Init) -> Result<String, Failure> {
+    match &arguments.rows {
+        Some(_) if is_file(&arguments.workload) => Err(Failure::usage(format!(
+            "--rows is not for a workload file: {} says them in its tables",
+            arguments.workload
+        ))),
+        Some(rows) => Ok(rows.clone()),
+        None => Ok(ROWS.to_owned()),
+    }
 }
 
 fn refuse_overwriting(arguments: &Init) -> Result<(), Failure> {
@@ -131,7 +162,15 @@ fn asked_for(arguments: &Init, builds: &BuildCache) -> Result<Option<Compared>, 
 
 /// Before a plan has them: a build that nobody offers would be of no use in it.
 fn check(names: &[BuildName], builds: &BuildCache) -> Result<(), Failure> {
-    for name in names.iter().filter(|name| !name.engine.is_built_in()) {
+    for (index, name) in names.iter().enumerate() {
+        if names[..index].contains(name) {
+            return Err(Failure::usage(format!(
+                "{name} is named twice: the base runs a second time without that; name another \
+                build, or this one alone for two configs of it"
+            )));
+        }
+    }
+    for name in names.iter().filter(|name| !is_built_in(name)) {
         builds.resolve(name)?;
     }
     Ok(())
@@ -159,13 +198,15 @@ fn register(dirs: &[PathBuf], builds: &BuildCache) -> Result<Vec<BuildName>, Fai
     Ok(names)
 }
 
-/// `/opt/my8035/usr` is `my8035`: folders that every installation has say nothing.
+/// `/opt/my-8.0.35/usr` is `my-8_0_35`: folders that every installation has say nothing.
 fn label(dir: &Path) -> String {
     let says_nothing = |name: &str| ["usr", "local", "install", "bin", "build"].contains(&name);
     let parts = dir.components().rev();
     let mut names = parts.filter_map(|part| part.as_os_str().to_str());
     let name = names.find(|name| !says_nothing(name)).unwrap_or("mine");
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    // A label has no dots: the versions that folders are called by do.
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    let name = name.replace('.', "_");
     let label: String = name.chars().filter(|c| is_allowed(*c)).collect();
     match label.is_empty() {
         true => "mine".to_owned(),
@@ -237,14 +278,18 @@ fn ask(arguments: &Init, builds: &BuildCache) -> Result<Option<Answers>, Failure
     let clients = clients
         .parse()
         .map_err(|_| Failure::usage(format!("{clients} is no number of clients")))?;
-    let rows = question("rows per table or client", &arguments.rows)?;
+    let rows = arguments.rows.as_deref().unwrap_or(ROWS);
+    let rows = match is_file(&workload) {
+        true => rows.to_owned(),
+        false => question("rows per table or client", rows)?,
+    };
     let budget = match &compared {
         Compared::Builds(_) => question("how long may it take", &arguments.budget)?,
         Compared::Servers(_) => arguments.budget.clone(),
     };
     Ok(Some(Answers {
         compared,
-        workload,
+        workload: seen_from(&arguments.out, &workload),
         tests: arguments.tests.clone(),
         clients,
         rows,
@@ -294,7 +339,7 @@ fn plan_text(answers: &Answers) -> String {
     add("# Made by `plimsoll init`. `plimsoll plan explain FILE` says what it takes.");
     add(&format!("name = \"{}\"", plan_name(&names)));
     add(&format!("description = \"{}\"", description(&names)));
-    let is_file = workload.ends_with(".toml");
+    let is_file = is_file(workload);
     add(&match is_file {
         true => format!("workload = {{ file = \"{workload}\" }}"),
         false => format!("workload = \"{workload}\""),
@@ -344,7 +389,7 @@ fn plan_text(answers: &Answers) -> String {
         Family::Sysbench => {
             add("tables = 1");
             add(&format!(
-                "rows = \"{rows}\"            # more than the cache holds, for reads from storage"
+                "rows = \"{rows}\"            # for reads from storage: more than the cache holds"
             ));
             add("duration = \"2s\"");
             add("warm_up = \"200ms\"");
@@ -545,10 +590,30 @@ mod tests {
             ("/opt/my8035/usr", "my8035"),
             ("/opt/my8035_rel/", "my8035_rel"),
             ("/home/me/pg 17/usr/local", "pg17"),
+            ("/opt/mysql-8.0.35", "mysql-8_0_35"),
             ("/usr/local", "mine"),
         ] {
             assert_eq!(label(Path::new(dir)), expected);
         }
+    }
+
+    /// `init --out sub/plan.toml --workload app.toml`, typed where app.toml is.
+    #[test]
+    fn a_workload_file_is_found_from_where_the_plan_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("app.toml");
+        fs::write(&file, "").unwrap();
+        let (file, sub) = (file.display().to_string(), dir.path().join("sub/plan.toml"));
+        assert_eq!(seen_from(&sub, &file), file);
+        // Cargo runs tests in the crate's folder.
+        let here = path::absolute("Cargo.toml").unwrap().display().to_string();
+        assert_eq!(seen_from(&sub, "Cargo.toml"), here);
+        assert_eq!(
+            seen_from(Path::new("plan.toml"), "Cargo.toml"),
+            "Cargo.toml"
+        );
+        assert_eq!(seen_from(&sub, "nowhere.toml"), "nowhere.toml");
+        assert_eq!(seen_from(&sub, "sysbench-2025"), "sysbench-2025");
     }
 
     /// `--workload NAME|FILE`: "A workload, or the file of your own".
@@ -580,7 +645,7 @@ mod tests {
             workload: "mine.toml".to_owned(),
             tests: Vec::new(),
             clients: 2,
-            rows: "50K".to_owned(),
+            rows: None,
             budget: "7m".to_owned(),
             force: false,
         };

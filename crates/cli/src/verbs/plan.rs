@@ -4,8 +4,10 @@ use plimsoll_analysis::{Power, Stored, power_of_blocks};
 use plimsoll_core::plan::{Plan, Verdicts};
 use plimsoll_core::units::{count, format_bytes, format_count, format_duration_ns};
 use plimsoll_host::{Proc, capture_environment};
+use plimsoll_lab::builds::BuildToMake;
 use plimsoll_lab::{
-    CellForecast, ConfirmForecast, Forecast, LoadedPlan, StepForecast, forecast, load_plan,
+    CellForecast, ConfirmForecast, Forecast, LoadedPlan, PartForecast, StepForecast, forecast,
+    load_plan,
 };
 use serde::Serialize;
 
@@ -33,6 +35,9 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> VerbResult {
                 cells.join(", ")
             );
             anstream::println!("base: {}", cells[loaded.plan.base]);
+            for line in parts_lines(&forecast) {
+                anstream::println!("{line}");
+            }
         }
         PlanVerb::Explain { hosts, .. } => {
             let hosts = hosts.map(|hosts| over_hosts(&loaded.plan, &forecast, hosts));
@@ -50,7 +55,11 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> VerbResult {
             } else {
                 explain(&loaded.plan.description, &forecast, power.as_ref());
                 if let Some(hosts) = hosts {
-                    anstream::println!("{}", hosts_line(hosts));
+                    let noun = match divided(&forecast.parts) {
+                        [] => "block",
+                        _ => "part",
+                    };
+                    anstream::println!("{}", hosts_line(hosts, noun));
                 }
             }
         }
@@ -81,8 +90,13 @@ struct Explanation {
     verdicts: Option<Verdicts>,
     trials: Option<usize>,
     seconds: f64,
+    /// Empty if blocks are whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<PartForecast>,
     disk_bytes: u64,
     free_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    to_make: Vec<BuildToMake>,
     cells: Vec<CellForecast>,
     confirm: Option<ConfirmForecast>,
     power: Option<Power>,
@@ -95,28 +109,67 @@ struct Explanation {
 struct HostsForecast {
     /// How many have something to do.
     hosts: u32,
-    /// Blocks of the host that has most.
+    /// Blocks, or parts of blocks, of the host that has most.
     most_blocks: u32,
     /// Until the last host is done.
     seconds: f64,
 }
 
-/// Each host has a block at a time; none if the plan has no blocks.
+/// Each host has a block, or a part of one, at a time, and takes the next when it is free; none if
+/// the plan has no blocks.
 fn over_hosts(plan: &Plan, forecast: &Forecast, hosts: u32) -> Option<HostsForecast> {
     let blocks = match plan.verdicts {
         Some(Verdicts::Budget(_)) => return None,
         Some(Verdicts::Blocks(blocks)) => blocks,
         None => plan.blocks,
     };
-    let most_blocks = blocks.div_ceil(hosts);
+    // By host: until when it is busy, and how much it has had.
+    let units = blocks as usize * forecast.parts.len();
+    // Each host makes the data that trials begin with a copy of.
+    let mut all = vec![(forecast.making_seconds, 0_u32); units.min(hosts as usize)];
+    for part in (0..blocks).flat_map(|_| &forecast.parts) {
+        let free = all.iter_mut().min_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((busy, count)) = free {
+            *busy += part.seconds;
+            *count += 1;
+        }
+    }
     Some(HostsForecast {
-        hosts: hosts.min(blocks),
-        most_blocks,
-        seconds: forecast.seconds * f64::from(most_blocks) / f64::from(blocks.max(1)),
+        hosts: all.len() as u32,
+        most_blocks: all.iter().map(|(_, count)| *count).max().unwrap_or(0),
+        seconds: all.iter().map(|(busy, _)| *busy).fold(0.0, f64::max),
     })
 }
 
-fn hosts_line(hosts: Option<HostsForecast>) -> String {
+/// What each part of a block has, a line each; nothing if blocks are whole.
+fn parts_lines(forecast: &Forecast) -> Vec<String> {
+    let loads = match forecast.making_seconds > 0.0 {
+        true => "",
+        false => " with its loads",
+    };
+    let parts = (1..).zip(divided(&forecast.parts));
+    parts
+        .map(|(number, part): (u32, _)| {
+            let ends = part.tests.first().zip(part.tests.last());
+            let (first, last) = ends.map_or(("", ""), |(first, last)| (first, last));
+            format!(
+                "part {number} of each block: {}, {first} to {last}; about {}{loads}",
+                count(part.tests.len(), "test"),
+                seconds(part.seconds)
+            )
+        })
+        .collect()
+}
+
+/// The parts of blocks that are not whole.
+fn divided(parts: &[PartForecast]) -> &[PartForecast] {
+    match parts {
+        [_] => &[],
+        parts => parts,
+    }
+}
+
+fn hosts_line(hosts: Option<HostsForecast>, noun: &str) -> String {
     match hosts {
         None => "over hosts: not at all, because by slices all servers are on one machine; \
                  `run --screen` or `[verdicts] blocks = 12` does"
@@ -124,7 +177,7 @@ fn hosts_line(hosts: Option<HostsForecast>) -> String {
         Some(of) => format!(
             "over {}: at most {} on each, about {}; the disk is needed on each",
             count(of.hosts as usize, "host"),
-            count(of.most_blocks as usize, "block"),
+            count(of.most_blocks as usize, noun),
             seconds(of.seconds)
         ),
     }
@@ -137,18 +190,23 @@ impl Explanation {
             verdicts,
             trials,
             seconds,
+            making_seconds: _,
+            parts,
             disk_bytes,
             free_bytes,
+            to_make,
             cells,
             confirm,
         } = forecast;
         Self {
+            parts: divided(&parts).to_vec(),
             plan,
             verdicts,
             trials,
             seconds,
             disk_bytes,
             free_bytes,
+            to_make,
             cells,
             confirm,
             power,
@@ -191,14 +249,30 @@ fn how_often(forecast: &Forecast) -> String {
         None => trials,
         Some(Verdicts::Blocks(blocks)) => format!(
             "verdicts from {blocks} blocks of {}, the base twice in each ({trials})",
-            count(forecast.cells.len() + 1, "trial")
+            count((forecast.cells.len() + 1) * forecast.parts.len(), "trial")
         ),
         Some(Verdicts::Budget(budget)) => format!(
-            "verdicts by slices within {}: a step that reads is left at +-{:.1} %, one that \
-            writes at +-{:.1} %",
+            "verdicts by slices within {}{}; a step that reads ends early if it is known within \
+            +-{:.1} %, one that writes within +-{:.1} %",
             format_duration_ns(budget.time_ns),
+            share_of_a_step(forecast, budget.time_ns),
             100.0 * budget.reads,
             100.0 * budget.writes
+        ),
+    }
+}
+
+/// What a budget leaves for each step that is a result; nothing if one has it
+/// all, or their number is not known.
+fn share_of_a_step(forecast: &Forecast, budget_ns: u64) -> String {
+    let candidates = forecast.cells.len().saturating_sub(1).max(1);
+    let questions = forecast.confirm.as_ref().map_or(0, |of| of.questions);
+    match questions / candidates {
+        0 | 1 => String::new(),
+        steps => format!(
+            ", {} for each of {} with its share of loads and restarts",
+            format_duration_ns(budget_ns / steps as u64),
+            count(steps, "step")
         ),
     }
 }
@@ -236,6 +310,12 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
     for line in heading(description, forecast) {
         anstream::println!("{line}");
     }
+    for line in parts_lines(forecast) {
+        anstream::println!("{line}");
+    }
+    if !forecast.to_make.is_empty() {
+        anstream::println!("{}", to_make_text(&forecast.to_make));
+    }
     // Cells that differ in their build alone have the same steps: the table is shown once.
     let shape = |cell: &CellForecast| format!("{:?}", (&cell.steps, cell.peak_rows));
     for (index, cell) in forecast.cells.iter().enumerate() {
@@ -247,7 +327,7 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
         }
     }
     if let Some(confirm) = &forecast.confirm {
-        explain_confirm(confirm);
+        explain_confirm(confirm, forecast.verdicts);
     }
     if let Some(text) = power.map(Power::to_text).filter(|text| !text.is_empty()) {
         anstream::println!("{text}");
@@ -256,6 +336,34 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
         "\nbasis: plan = fixed by the plan; measured = the newest campaign in this store; assumed \
         = an order of magnitude"
     );
+}
+
+/// What has to be compiled before the first trial: `run` does it, or these commands.
+fn to_make_text(builds: &[BuildToMake]) -> String {
+    let times: Option<Vec<f64>> = builds.iter().map(|build| build.seconds).collect();
+    let about = match times {
+        Some(times) => format!("about {}", seconds(times.iter().sum())),
+        None => "for a time that is not known".to_owned(),
+    };
+    let mut lines = vec![format!(
+        "{} compiled first, once, {about}:",
+        match builds.len() {
+            1 => "1 build is".to_owned(),
+            many => format!("{many} builds are"),
+        }
+    )];
+    let width = builds.iter().map(|build| build.command.len()).max();
+    let width = width.unwrap_or(0);
+    lines.extend(builds.iter().map(|build| {
+        let time = build.seconds.map(seconds);
+        let time = time.map_or(String::new(), |time| format!("{time}, "));
+        format!("  {:<width$}  {time}{}", build.command, build.basis)
+    }));
+    // What is missing for one is mostly missing for all.
+    let mut lacks: Vec<&str> = builds.iter().filter_map(|b| b.lacks.as_deref()).collect();
+    lacks.dedup();
+    lines.extend(lacks.iter().map(|lacks| format!("  {lacks}")));
+    lines.join("\n")
 }
 
 fn explain_cell(cell: &CellForecast) {
@@ -313,8 +421,10 @@ fn explain_steps(steps: &[StepForecast]) {
     }
 }
 
-fn explain_confirm(confirm: &ConfirmForecast) {
+fn explain_confirm(confirm: &ConfirmForecast, verdicts: Option<Verdicts>) {
     let by_slices = match (&confirm.slices, &confirm.no_slices) {
+        // The plan's own, which stands at the top.
+        _ if matches!(verdicts, Some(Verdicts::Budget(_))) => "by slices as the plan has it".into(),
         (Some(slices), _) => {
             let without = if slices.left_out.is_empty() {
                 String::new()

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use plimsoll_analysis::post::check::{Standing, check};
-use plimsoll_analysis::post::{PostOptions, post as write_post};
-use plimsoll_analysis::{Options, Stored, analyse_among, changed_files};
+use plimsoll_analysis::post::check::{Standing, check_beside};
+use plimsoll_analysis::post::{PostOptions, has_verdicts, post_beside};
+use plimsoll_analysis::{Options, Stored, View, analyse_among, changed_files};
 use plimsoll_report::{
     PostFile, checked_to_json, checked_to_text, to_post_files, to_post_markdown,
 };
@@ -19,22 +19,35 @@ const FOLDER: &str = "post";
 
 pub fn post(places: &Places, arguments: &Post) -> VerbResult {
     let store = places.store();
-    let campaign = store.find(arguments.campaign.as_deref())?;
+    let campaign = store.find(arguments.which.campaign())?;
     let record = campaign.load()?;
     for change in changed_files(&record)? {
         tell!("warning: {change}");
     }
-    let options = Options {
-        base: arguments.base.first().cloned(),
-        builds: arguments.builds.clone(),
+    let records = [record];
+    let stored = Stored::newest(&store);
+    let against = |base: Option<&String>| {
+        let options = Options {
+            base: base.cloned(),
+            builds: arguments.builds.clone(),
+        };
+        analyse_among(&records, &options, &stored)
     };
-    let view = analyse_among(&[record], &options, &Stored::newest(&store))?;
+    let view = against(arguments.base.first())?;
+    // Verdicts against a base are an analysis of their own.
+    let others = arguments
+        .base
+        .iter()
+        .skip(1)
+        .filter(|_| has_verdicts(&view));
+    let others = others.map(|base| against(Some(base)));
+    let others = others.collect::<Result<Vec<View>, _>>()?;
     let options = PostOptions {
         bases: arguments.base.clone(),
         telling: arguments.telling.clone(),
     };
     if let Some(text) = &arguments.check {
-        let checked = check(&view, &options, &read(text)?)?;
+        let checked = check_beside(&view, &others, &options, &read(text)?)?;
         match arguments.json {
             true => print(&format!("{:#}\n", checked_to_json(&checked)))?,
             false => print(&checked_to_text(&checked))?,
@@ -42,7 +55,7 @@ pub fn post(places: &Places, arguments: &Post) -> VerbResult {
         let is_whole = checked.iter().all(|of| of.standing != Standing::NotFound);
         return Ok(if is_whole { 0 } else { INCOMPLETE });
     }
-    let post = write_post(&view, &options)?;
+    let post = post_beside(&view, &others, &options)?;
     if arguments.format == PostFormat::Md {
         print(&to_post_markdown(&post))?;
         return Ok(0);

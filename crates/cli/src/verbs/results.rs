@@ -14,7 +14,7 @@ use crate::output::print;
 
 pub fn show(places: &Places, arguments: &Show) -> VerbResult {
     let store = places.store();
-    let record = store.find(arguments.campaign.as_deref())?.load()?;
+    let record = store.find(arguments.which.campaign())?.load()?;
     let changes = changes([&record])?;
     let mut view = view(&[record], &arguments.selection, &Stored::newest(&store))?;
     view.note_changed_files(&changes);
@@ -114,12 +114,19 @@ pub fn write_page(campaign: &CampaignDir) -> Result<PathBuf, Failure> {
     Ok(campaign.write_page(&plimsoll_report::to_html(&view))?)
 }
 
-/// The tables on standard output.
-pub fn print_tables(campaign: &CampaignDir) -> Result<(), Failure> {
+/// The tables on standard output. `options` are what commands in them repeat.
+pub fn print_tables(campaign: &CampaignDir, options: &str) -> Result<(), Failure> {
+    let view = with_options(campaign, options)?;
     print(&plimsoll_report::to_terminal(
-        &default_view(campaign)?,
+        &view,
         std::io::stdout().is_terminal(),
     ))
+}
+
+fn with_options(campaign: &CampaignDir, options: &str) -> Result<View, Failure> {
+    let mut view = default_view(campaign)?;
+    options.clone_into(&mut view.options);
+    Ok(view)
 }
 
 /// What a campaign with verdicts says, on standard output: of a plan in brief.
@@ -137,11 +144,11 @@ pub fn print_verdicts(campaign: &CampaignDir, is_json: bool) -> Result<(), Failu
     })
 }
 
-/// What to do next if a confirm campaign has no verdict on any throughput.
-pub fn undecided(campaign: &CampaignDir) -> Result<Option<String>, Failure> {
+/// What to do next if a confirm campaign has no verdict on any throughput, with these options.
+pub fn undecided(campaign: &CampaignDir, options: &str) -> Result<Option<String>, Failure> {
     match campaign.header.confirm {
         Some(_) => Ok(plimsoll_analysis::undecided(
-            &default_view(campaign)?,
+            &with_options(campaign, options)?,
             &campaign.header,
             &campaign.path,
         )),

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_host::{Proc, Status, check_machine};
+use plimsoll_lab::clients::ClientHosts;
 use plimsoll_lab::fleet::{Desk, Host, run_over_hosts};
-use plimsoll_lab::{CampaignEnd, DataTurn, run_campaign};
+use plimsoll_lab::{CampaignEnd, DataTurn, run_campaign, run_campaign_with_clients};
 use plimsoll_store::{CampaignDir, shell_word};
 
-use crate::arguments::Places;
+use crate::arguments::{OverHosts, Places};
 use crate::failure::{Failure, INCOMPLETE, INCONCLUSIVE, INTERRUPTED, VerbResult};
 use crate::progress::Console;
 use crate::verbs::results;
@@ -16,58 +17,68 @@ use crate::verbs::results;
 /// is.
 const DISTURBANCES: [&str; 3] = ["foreign_cpu", "steal", "pressure"];
 
-/// Runs a campaign to its end, writes its page and prints its tables or verdicts.
+/// Runs a campaign to its end, with the clients of its steps on other hosts if there are some,
+/// writes its page and prints its tables or verdicts.
 pub fn run_to_end(
     places: &Places,
     mut campaign: CampaignDir,
-    turn: Option<DataTurn>,
+    (turn, clients): (Option<DataTurn>, Option<&ClientHosts>),
     is_json: bool,
 ) -> VerbResult {
     let program = this_program()?;
     let mut console = Console::new(&campaign)?;
     warn_of_disturbance(&campaign);
-    let end = run_campaign(
-        &mut campaign,
-        turn,
-        &places.builds()?,
-        &program,
-        &mut console,
-    )?;
+    let builds = places.builds()?;
+    let end = match clients {
+        None => run_campaign(&mut campaign, turn, &builds, &program, &mut console)?,
+        Some(clients) => run_campaign_with_clients(
+            &mut campaign,
+            turn,
+            &builds,
+            &program,
+            clients,
+            &mut console,
+        )?,
+    };
     console.finish();
-    tell_end(places, &campaign, end, is_json)
+    tell_end(places, &OverHosts::default(), &campaign, end, is_json)
 }
 
-/// The same with blocks on other machines.
+/// The same with blocks on other machines. `over` is what the user said of them.
 pub fn run_over_hosts_to_end(
     places: &Places,
+    over: &OverHosts,
     campaign: CampaignDir,
-    hosts: &[Host],
-    desk: &Desk,
+    (hosts, desk): (&[Host], &Desk),
     is_json: bool,
 ) -> VerbResult {
     let mut console = Console::new(&campaign)?;
     let end = run_over_hosts(&campaign, hosts, desk, &places.builds()?, &mut console)?;
     console.finish();
-    tell_end(places, &campaign, end, is_json)
+    tell_end(places, over, &campaign, end, is_json)
 }
 
 /// Writes the page of a campaign that has ended, and prints its tables or verdicts.
 fn tell_end(
     places: &Places,
+    over: &OverHosts,
     campaign: &CampaignDir,
     end: CampaignEnd,
     is_json: bool,
 ) -> VerbResult {
     let path = shell_word(&campaign.path.display().to_string());
+    let fleet = campaign.header.fleet.as_ref();
+    let resume = places.resume(&path) + &over.resume_options(fleet);
+    let options = places.options() + &over.options(fleet);
     if end == CampaignEnd::Interrupted {
-        tell_how_to_continue(places, &path);
+        tell_how_to_continue(&path, &resume);
         return Ok(INTERRUPTED);
     }
     let page = results::write_page(campaign)?;
     if campaign.header.confirm.is_some() {
         results::print_verdicts(campaign, is_json)?;
     } else {
-        results::print_tables(campaign)?;
+        results::print_tables(campaign, &options)?;
     }
     if !is_json {
         anstream::println!("report: {}", page.display());
@@ -75,28 +86,24 @@ fn tell_end(
     }
     let code = match end {
         CampaignEnd::Incomplete { broken } => {
-            tell_what_broke(places, broken, &path);
+            tell_what_broke(broken, &path, &resume);
             INCOMPLETE
         }
         CampaignEnd::Decided { block } if campaign.header.budget().is_some() => {
-            tell!(
-                "it ended after start {block}, within its budget; for more starts: {}",
-                places.resume(&path)
-            );
+            tell!("it ended after start {block}, within its budget; for more starts: {resume}");
             0
         }
         CampaignEnd::Decided { block } => {
             tell!(
                 "everything was decided at the look after {block} of {} blocks; for narrower \
-                intervals, up to the next look: {}",
-                campaign.header.plan.blocks,
-                places.resume(&path)
+                intervals, up to the next look: {resume}",
+                campaign.header.plan.blocks
             );
             0
         }
         _ => 0,
     };
-    match results::undecided(campaign)? {
+    match results::undecided(campaign, &options)? {
         Some(words) if code == 0 => {
             tell!("{words}");
             Ok(INCONCLUSIVE)
@@ -111,14 +118,14 @@ pub fn this_program() -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::bug(format!("failed to find this program: {error}")))
 }
 
-/// Says how an interrupted campaign goes on. `path` is one as a shell takes it.
-pub fn tell_how_to_continue(places: &Places, path: &str) {
+/// Says how an interrupted campaign goes on: by `resume`. `path` is one as a shell takes it.
+pub fn tell_how_to_continue(path: &str, resume: &str) {
     tell!("interrupted: what is done is kept in {path}; the trial that was running starts again");
-    tell!("continue with: {}", places.resume(path));
+    tell!("continue with: {resume}");
 }
 
 /// Says where the logs of incomplete trials are, and what to do about them.
-pub fn tell_what_broke(places: &Places, broken: usize, path: &str) {
+pub fn tell_what_broke(broken: usize, path: &str, resume: &str) {
     let trials = match broken {
         1 => "1 trial is".to_owned(),
         broken => format!("{broken} trials are"),
@@ -126,8 +133,7 @@ pub fn tell_what_broke(places: &Places, broken: usize, path: &str) {
     tell!("{trials} not complete; logs are in {path}/trials");
     tell!(
         "what failed by its config or plan needs a changed plan and a new run; to try the rest \
-        again: {}",
-        places.resume(path)
+        again: {resume}"
     );
 }
 

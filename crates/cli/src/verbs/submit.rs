@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use plimsoll_lab::fleet::{Submission, scripts, submit as submit_blocks};
+use plimsoll_lab::blocks_of_run;
+use plimsoll_lab::fleet::{Submission, open_jobs, scripts, submit as submit_blocks};
 use plimsoll_store::{CampaignDir, Fleet, shell_word};
 
 use crate::arguments::{Places, Submit};
@@ -24,9 +25,13 @@ pub fn submit(places: &Places, arguments: &Submit) -> VerbResult {
             let plan = plimsoll_lab::load_plan(arguments.plan.as_deref())?;
             if arguments.dry_run {
                 let id = places.store().new_id(&plan.plan.name);
-                let blocks: Vec<u32> = (1..=plan.plan.blocks).collect();
+                let blocks = match arguments.screen {
+                    true => plan.plan.all_blocks(),
+                    false => blocks_of_run(&plan.plan),
+                };
                 let folder = absolute(&places.store)?.join(id);
-                return print(&folder, &arguments.spool, &blocks, &submission);
+                let jobs: Vec<u32> = (1..=blocks.units()).collect();
+                return print(&folder, &arguments.spool, &jobs, &submission);
             }
             let fleet = Fleet::Slurm {
                 spool: arguments.spool.clone(),
@@ -47,11 +52,7 @@ pub fn submit(places: &Places, arguments: &Submit) -> VerbResult {
         return print_again(&campaign, &submission);
     }
     let Some(job) = submit_blocks(&campaign, &submission)? else {
-        anstream::println!(
-            "campaign {} is complete: nothing is submitted",
-            campaign.header.id
-        );
-        return Ok(0);
+        return complete(&campaign);
     };
     let path = shell_word(&campaign.path.display().to_string());
     anstream::println!("campaign {}", campaign.header.id);
@@ -87,12 +88,24 @@ fn print_again(campaign: &CampaignDir, submission: &Submission) -> VerbResult {
             campaign.header.id
         )));
     };
-    let blocks: Vec<u32> = (1..=campaign.header.plan.blocks).collect();
-    print(&absolute(&campaign.path)?, spool, &blocks, submission)
+    let jobs = open_jobs(campaign)?;
+    if jobs.is_empty() {
+        return complete(campaign);
+    }
+    print(&absolute(&campaign.path)?, spool, &jobs, submission)
 }
 
-fn print(campaign: &Path, spool: &str, blocks: &[u32], submission: &Submission) -> VerbResult {
-    let scripts = scripts(campaign, spool, blocks, submission)?;
+fn complete(campaign: &CampaignDir) -> VerbResult {
+    anstream::println!(
+        "campaign {} is complete: nothing is submitted",
+        campaign.header.id
+    );
+    Ok(0)
+}
+
+/// A job per block, or per part of one.
+fn print(campaign: &Path, spool: &str, jobs: &[u32], submission: &Submission) -> VerbResult {
+    let scripts = scripts(campaign, spool, jobs, submission)?;
     anstream::print!(
         "# block.sh\n{}\n# report.sh\n{}",
         scripts.block,

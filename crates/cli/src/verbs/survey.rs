@@ -5,13 +5,14 @@ use std::path::Path;
 
 use plimsoll_core::name::BuildName;
 use plimsoll_core::plan::{Cell, Plan, Verdicts, results as results_of};
+use plimsoll_lab::builds::is_built_in;
 use plimsoll_lab::{
     CampaignRequest, ConfirmChoice, ConfirmRequest, DataTurn, DesignChoice, LoadedPlan,
     LoadsChoice, PlacementChoice, create_confirm, create_fleet_confirm, plan_as_survey,
     shipped_plan,
 };
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{CampaignDir, Fleet, Store};
+use plimsoll_store::{CampaignDir, ClientHostsHeader, Fleet, Store};
 
 use crate::arguments::Places;
 use crate::failure::Failure;
@@ -19,13 +20,16 @@ use crate::verbs::build::fetch;
 
 /// Whether it names a plan: a campaign is a folder or an id.
 pub fn is_plan(name: &str) -> bool {
-    Path::new(name).is_file() || shipped_plan(name).is_some()
+    let path = Path::new(name);
+    // A plan's file that is not there: to look among campaigns would hide what is wrong.
+    let is_meant = name.ends_with(".toml") && !path.is_dir();
+    path.is_file() || is_meant || shipped_plan(name).is_some()
 }
 
 /// Builds of cells that run on servers that Plimsoll starts.
 pub fn builds_of<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<BuildName> {
     cells
-        .filter(|cell| cell.server.is_none() && !cell.build.engine.is_built_in())
+        .filter(|cell| cell.server.is_none() && !is_built_in(&cell.build))
         .map(|cell| cell.build.clone())
         .collect()
 }
@@ -54,12 +58,13 @@ pub fn plan_survey(
     })?)
 }
 
-/// Makes the campaign of a plan that asks for verdicts. Cells whose build could not be fetched are
-/// left out.
+/// Makes the campaign of a plan that asks for verdicts, with its clients on these hosts if there are
+/// some. Cells whose build could not be fetched are left out.
 pub fn create_with_verdicts(
     store: &Store,
     request: &CampaignRequest<'_>,
     verdicts: Verdicts,
+    client_hosts: Option<ClientHostsHeader>,
 ) -> Result<(CampaignDir, DataTurn), Failure> {
     let mut survey = plan_as_survey(request)?;
     leave_out_missing(&mut survey);
@@ -71,6 +76,7 @@ pub fn create_with_verdicts(
             bisection: None,
             data_dir: request.data_dir,
             plimsoll_version: request.plimsoll_version,
+            client_hosts,
         },
     )?;
     for note in notes {
@@ -93,6 +99,7 @@ pub fn create_fleet_with_verdicts(
         bisection: None,
         data_dir: request.data_dir,
         plimsoll_version: request.plimsoll_version,
+        client_hosts: None,
     };
     let (campaign, notes) = create_fleet_confirm(store, &request, fleet)?;
     for note in notes {
@@ -130,16 +137,8 @@ fn leave_out_missing(survey: &mut CampaignHeader) {
 /// All that the plan reports: by blocks with the steps that make the data.
 fn choice(plan: &Plan, verdicts: Verdicts) -> ConfirmChoice {
     let workload = &plan.cells[plan.base].workload;
-    let reported = || {
-        let is_wanted = |name: &String| plan.report.is_empty() || plan.report.contains(name);
-        let steps = workload.steps().iter().filter(|step| step.is_reported);
-        steps
-            .map(|step| step.name.clone())
-            .filter(is_wanted)
-            .collect()
-    };
     let (steps, design, budget) = match verdicts {
-        Verdicts::Blocks(blocks) => (reported(), DesignChoice::Blocks(blocks), None),
+        Verdicts::Blocks(blocks) => (plan.judged_steps(), DesignChoice::Blocks(blocks), None),
         Verdicts::Budget(budget) => (results_of(workload), DesignChoice::Auto, Some(budget)),
     };
     ConfirmChoice {

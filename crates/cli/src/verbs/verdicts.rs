@@ -1,9 +1,10 @@
 //! `explain` and `history`.
 
-use plimsoll_analysis::{HistoryOptions, Stored};
+use plimsoll_analysis::{AnalysisError, HistoryOptions, Stored};
 use plimsoll_report::{
     Draw, companions_to_json, companions_to_text, row_costs_to_json, row_costs_to_text,
 };
+use plimsoll_store::{CampaignSummary, Store, shell_word};
 use serde_json::json;
 
 use crate::arguments::{Explain, History, Places};
@@ -20,7 +21,8 @@ pub fn explain(places: &Places, arguments: &Explain) -> VerbResult {
         &step,
         arguments.a.as_deref(),
         arguments.b.as_deref(),
-    )?;
+    )
+    .map_err(|error| with_another(&store, arguments, error))?;
     let profiled = plimsoll_analysis::profiles_of(&campaign, &explanation).map_err(|error| {
         Failure::usage(format!(
             "failed to read the profiles of {}: {error}",
@@ -49,9 +51,38 @@ pub fn explain(places: &Places, arguments: &Explain) -> VerbResult {
     Ok(0)
 }
 
+/// A confirm campaign has the steps that it confirmed: where the newest campaign lacks the step, the
+/// newest one that has it is named.
+fn with_another(store: &Store, arguments: &Explain, error: AnalysisError) -> Failure {
+    let is_lacking = matches!(error, AnalysisError::UnknownStep { .. });
+    let another = (is_lacking && arguments.campaign.is_none())
+        .then(|| store.summaries().ok())
+        .flatten()
+        .and_then(|all| {
+            let has_step = |summary: &CampaignSummary| {
+                let plan = &summary.campaign.header.plan;
+                let step = plan.step_name(&arguments.step);
+                let cells = plan.cells.iter();
+                cells
+                    .flat_map(|cell| cell.workload.steps())
+                    .any(|of| of.name == step)
+            };
+            all.into_iter().rfind(has_step)
+        });
+    match another {
+        Some(summary) => Failure::usage(format!(
+            "failed to {error}; campaign {id} has it: `plimsoll explain {step} --campaign {path}`",
+            id = summary.campaign.header.id,
+            step = arguments.step,
+            path = shell_word(&summary.campaign.path.to_string_lossy()),
+        )),
+        None => error.into(),
+    }
+}
+
 pub fn history(places: &Places, arguments: &History) -> VerbResult {
     let store = places.store();
-    let campaign = store.find(arguments.campaign.as_deref())?.load()?;
+    let campaign = store.find(arguments.which.campaign())?.load()?;
     let step = arguments
         .step
         .as_ref()

@@ -1,4 +1,4 @@
-//! `build add`, `make`, `list`, `show`, `remove` and `check`.
+//! `build add`, `make`, `list`, `show`, `remove`, `clean` and `check`.
 
 mod fetch;
 mod make;
@@ -6,6 +6,7 @@ mod show;
 
 use std::path::Path;
 
+use plimsoll_core::engines::EngineName;
 use plimsoll_core::name::BuildName;
 use plimsoll_core::units::format_bytes;
 use plimsoll_lab::builds::{self, BuildCache, BuildState, CheckState, InstalledBuild};
@@ -33,6 +34,7 @@ pub fn build(places: &Places, verb: &BuildVerb) -> VerbResult {
         BuildVerb::List { json } => list(&cache, *json),
         BuildVerb::Show { name, json } => show(&cache, name, *json),
         BuildVerb::Remove { names } => remove(&cache, names),
+        BuildVerb::Clean { all } => clean(&cache, *all),
         BuildVerb::Check { names, json } => check(&cache, names, *json),
     }
 }
@@ -62,10 +64,15 @@ fn print_added(build: &InstalledBuild) {
 }
 
 /// The body of a library's first trial: what it says of itself, as one JSON value.
-pub fn probe_rocksdb(library: &Path, folder: &Path, companions: Option<&Path>) -> VerbResult {
-    let probe = builds::probe_rocksdb(library, companions, folder)
+pub fn probe_library(
+    engine: EngineName,
+    library: &Path,
+    folder: &Path,
+    companions: Option<&Path>,
+) -> VerbResult {
+    let probed = builds::probe_library(engine, library, companions, folder)
         .map_err(|error| Failure::usage(error.message))?;
-    print_json(&probe)
+    print_json(&probed)
 }
 
 fn list(cache: &BuildCache, is_json: bool) -> VerbResult {
@@ -78,6 +85,7 @@ fn list(cache: &BuildCache, is_json: bool) -> VerbResult {
             BuildState::Here => "here",
             BuildState::Available => "available",
             BuildState::Damaged => "damaged",
+            BuildState::Unfinished => "unfinished",
         };
         let size = build
             .bytes
@@ -102,6 +110,27 @@ fn remove(cache: &BuildCache, names: &[BuildName]) -> VerbResult {
     for name in names {
         let removed = cache.remove(name)?;
         print(&format!("{removed}  removed\n"))?;
+    }
+    Ok(0)
+}
+
+fn clean(cache: &BuildCache, is_all: bool) -> VerbResult {
+    let cleaned = cache.clean(is_all)?;
+    let rows = cleaned.iter().map(|cleaned| {
+        let state = if cleaned.is_removed {
+            "removed"
+        } else {
+            "in use"
+        };
+        let leftover = &cleaned.leftover;
+        let bytes = format_bytes(leftover.bytes);
+        [leftover.name.clone(), state.to_owned(), bytes]
+    });
+    let rows: Vec<[String; 3]> = rows.collect();
+    if rows.is_empty() {
+        print("nothing is left over\n")?;
+    } else {
+        print(&table(["name", "state", "size"], rows))?;
     }
     Ok(0)
 }

@@ -9,7 +9,7 @@ use crate::failure::VerbResult;
 use crate::output::{print, print_json};
 
 /// Of the toolchain, what a build may be compared by.
-const TOOLCHAIN: [&str; 9] = [
+const TOOLCHAIN: [&str; 11] = [
     "packager",
     "compiler",
     "optimisation",
@@ -17,6 +17,8 @@ const TOOLCHAIN: [&str; 9] = [
     ASSERTIONS,
     CRC32,
     "commit",
+    "binutils",
+    "libc",
     "source_hash",
     "features",
 ];
