@@ -5,8 +5,9 @@
  *   PLANT_STALL_EVERY=5000  every so many statements of a session
  *   PLANT_STALL_MS=100      it sleeps for so long
  *   PLANT_WRITE_BYTES=4096  writes so many bytes to a file of its own, each statement
- *   PLANT_LENGTH_US=2000    is on the CPU until so much of that time is over: what a statement takes
- *                           is known, if it takes less without
+ *   PLANT_LENGTH_US=2000    is on the CPU until so much is over since it last answered, and the time
+ *                           of a stall if it stalls: the rate of a session that asks without a
+ *                           pause is known, whatever the way and the client take of it
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -44,26 +45,47 @@ static long now_ns(void)
 	return at.tv_sec * 1000000000L + at.tv_nsec;
 }
 
-/* When this thread received its statement; 0 once it answers. */
-static __thread long received_ns;
-static __thread long statements;
+/* When this thread received its statement; 0 once it answers. When it last answered. */
+static __thread long received_ns, answered_ns;
+static __thread long statements, written;
+
+/* A sleep ends late by as much; the rest of a stall is spent on the CPU. */
+#define LATE_NS 100000L
+
+static void rest(long ns)
+{
+	struct timespec time = { ns / 1000000000L, ns % 1000000000L };
+	if (ns > 0)
+		nanosleep(&time, NULL);
+}
+
+static void spin(long until)
+{
+	while (now_ns() < until)
+		;
+}
 
 static void plant(void)
 {
-	long at = now_ns(), until = at + (long)(share * (double)(at - received_ns));
-	if (until < received_ns + length_ns)
-		until = received_ns + length_ns;
-	while (now_ns() < until)
-		;
-	statements++;
-	if (stall_every > 0 && statements % stall_every == 0) {
-		struct timespec rest = { stall_ms / 1000, stall_ms % 1000 * 1000000L };
-		nanosleep(&rest, NULL);
+	long at = now_ns();
+	long stall_ns = stall_every > 0 && ++statements % stall_every == 0 ? stall_ms * 1000000L : 0;
+	if (length_ns) {
+		/* A session that paused begins anew with what it asks next. */
+		long paused_ns = received_ns - answered_ns;
+		long since = paused_ns < length_ns ? answered_ns : received_ns;
+		long until = since + length_ns + stall_ns;
+		if (stall_ns)
+			rest(stall_ns - LATE_NS);
+		spin(until);
+		answered_ns = now_ns();
+	} else {
+		spin(at + (long)(share * (double)(at - received_ns)));
+		rest(stall_ns);
 	}
 	if (write_bytes > 0) {
 		if (file < 0)
 			file = open("planted.tmp", O_RDWR | O_CREAT | O_TRUNC, 0600);
-		if (file >= 0 && pwrite(file, block, (size_t)write_bytes, statements % 4096 * write_bytes) < 0)
+		if (file >= 0 && pwrite(file, block, (size_t)write_bytes, written++ % 4096 * write_bytes) < 0)
 			file = -1;
 	}
 }

@@ -14,6 +14,7 @@ fn a_deb_runs_in_a_bare_debian() {
         .arg("deb")
         .arg(dir.path())
         .env("PLIMSOLL_BINARY", env!("CARGO_BIN_EXE_plimsoll"))
+        .env("DEB_OPTIONS", "-Zgzip -z1")
         .output()
         .unwrap();
     let stderr = String::from_utf8_lossy(&made.stderr).into_owned();

@@ -1,15 +1,18 @@
 //! Whether the tests find bugs: each bug of `plimsoll_core::planted` is let in, and its check has to
 //! fail, with one seed of three, and to pass with the same seed without it.
 //!
-//! The tests are compiled once, with all bugs; a variable says which one is in.
+//! The tests have all bugs, as `plimsoll-testkit` brings them; a variable says which one is in.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use plimsoll_core::buggify;
 use plimsoll_core::planted::{Bug, VARIABLE};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -132,16 +135,37 @@ struct Binary {
     crate_dir: PathBuf,
 }
 
-/// By the folder of the crate and the target. With all packages of the workspace, so that the crates
-/// of others are those of `cargo test --workspace`.
-fn compile(checks: &BTreeSet<Check>) -> BTreeMap<(String, String), Binary> {
+/// By the folder of the crate and the target.
+struct Binaries(BTreeMap<(String, String), Binary>);
+
+impl Binaries {
+    fn of(&self, check: Check) -> &Binary {
+        &self.0[&(check.of.to_owned(), check.target.to_owned())]
+    }
+}
+
+/// Takes out what cargo tells this test about its own package. Build scripts, that of ring for one,
+/// look at such variables, and run again if they are not those of the build before; then whatever
+/// depends on them is compiled again.
+fn without_our_package(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
+}
+
+/// The tests of these checks. With all packages of the workspace: these are the
+/// binaries of `cargo test --workspace`, and nothing is compiled for this alone.
+fn compile(checks: &BTreeSet<Check>) -> Binaries {
     let mut command = Command::new(env!("CARGO"));
     command
         .args(["test", "--workspace", "--locked", "--no-run"])
-        .args(["--features", "plimsoll-core/planted-bugs"])
         .args(["--message-format", "json-render-diagnostics", "--lib"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stderr(Stdio::inherit());
+    without_our_package(&mut command);
     let targets: BTreeSet<&str> = checks.iter().map(|check| check.target).collect();
     for target in targets.iter().filter(|target| !target.is_empty()) {
         command.args(["--test", target]);
@@ -169,7 +193,7 @@ fn compile(checks: &BTreeSet<Check>) -> BTreeMap<(String, String), Binary> {
         let file = PathBuf::from(file);
         binaries.insert((of, target), Binary { file, crate_dir });
     }
-    binaries
+    Binaries(binaries)
 }
 
 #[derive(Debug, PartialEq)]
@@ -253,56 +277,169 @@ fn end_below(dir: &Path) {
     }
 }
 
+/// What `act` makes of each item, in their order. As many as tests run side by side are at work,
+/// because most of these wait.
+fn side_by_side<T: Sync, R: Send>(items: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = std::env::var("RUST_TEST_THREADS");
+    let threads = threads.ok().and_then(|threads| threads.parse().ok());
+    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().unwrap().get());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::SeqCst);
+            match items.get(index) {
+                Some(item) => done.push((index, act(item))),
+                None => return done,
+            }
+        }
+    };
+    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let ended = threads.into_iter();
+        ended.flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// A bug with its check, and the first seed that shows it.
+struct Hunt {
+    bug: Bug,
+    check: Check,
+    caught: Option<u64>,
+}
+
+/// Says how it ended, as soon as it has.
+fn hunt(bug: Bug, binaries: &Binaries) -> Hunt {
+    let check = check(bug);
+    let seeds = if check.draws { SEEDS } else { 1 };
+    let begun = Instant::now();
+    let binary = binaries.of(check);
+    let caught = (1..=seeds).find(|seed| run(check, binary, Some(bug), *seed).0 == End::Failed);
+    let hunt = Hunt { bug, check, caught };
+    let verb = if caught.is_some() {
+        "caught"
+    } else {
+        "not caught"
+    };
+    println!(
+        "{}: {verb} by {hunt}, {:.1} s",
+        bug.name(),
+        begun.elapsed().as_secs_f64()
+    );
+    hunt
+}
+
+impl Hunt {
+    /// The check and the seed that it has to pass with if the bug is not in.
+    fn without(&self) -> (Check, u64) {
+        (self.check, self.caught.unwrap_or(1))
+    }
+
+    /// What speaks against it, if the check ends so without the bug. One that skips itself says
+    /// nothing.
+    fn conclude(&self, without: &End) -> Result<(), String> {
+        let bug = self.bug.name();
+        match (without, self.caught) {
+            (End::Skipped(reason), _) => println!("{bug}: NOT TRIED: {reason}"),
+            (End::Passed, Some(_)) => {}
+            (End::Passed, None) => return Err(format!("{bug}: {self}")),
+            (End::Failed, _) => return Err(format!("{bug}: {self} fails without it")),
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Hunt {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} {}, ", self.check.of, self.check.test)?;
+        match (self.check.draws, self.caught) {
+            (false, _) => write!(f, "no seed"),
+            (true, Some(seed)) => write!(f, "seed {seed} of {SEEDS}"),
+            (true, None) => write!(f, "{SEEDS} seeds"),
+        }
+    }
+}
+
 /// `make planted`.
 #[test]
-#[ignore = "compiles the workspace once more, with bugs"]
+#[ignore = "takes minutes: every check fails once, and passes once more"]
 fn every_planted_bug_is_caught() {
     let checks: BTreeSet<Check> = Bug::ALL.iter().map(|bug| check(*bug)).collect();
     let begun = Instant::now();
     let binaries = compile(&checks);
     println!("compiled in {:.0} s", begun.elapsed().as_secs_f64());
-    let mut without: BTreeMap<(Check, u64), End> = BTreeMap::new();
-    let mut slipped = Vec::new();
-    for &bug in Bug::ALL {
-        let check = check(bug);
-        let binary = &binaries[&(check.of.to_owned(), check.target.to_owned())];
-        let name = format!("{} {}", check.of, check.test);
-        let seeds = if check.draws { SEEDS } else { 1 };
-        let begun = Instant::now();
-        let caught = (1..=seeds).find(|seed| run(check, binary, Some(bug), *seed).0 == End::Failed);
-        let seconds = begun.elapsed().as_secs_f64();
-        let seed = caught.unwrap_or(1);
-        let passes = without.entry((check, seed)).or_insert_with(|| {
-            let (end, said) = run(check, binary, None, seed);
-            if end == End::Failed {
-                println!("{said}");
-            }
-            end
-        });
-        let of_seeds = match (check.draws, caught) {
-            (false, _) => "no seed".to_owned(),
-            (true, Some(seed)) => format!("seed {seed} of {SEEDS}"),
-            (true, None) => format!("{SEEDS} seeds"),
-        };
-        match (passes, caught) {
-            (End::Skipped(reason), _) => println!("{}: NOT TRIED: {reason}", bug.name()),
-            (End::Passed, Some(_)) => {
-                println!(
-                    "{}: caught by {name}, {of_seeds}, {seconds:.1} s",
-                    bug.name()
-                );
-            }
-            (End::Passed, None) => slipped.push(format!("{}: {name}, {of_seeds}", bug.name())),
-            (End::Failed, _) => slipped.push(format!("{}: {name} fails without it", bug.name())),
+    let hunts = side_by_side(Bug::ALL, |bug| hunt(*bug, &binaries));
+    let without: BTreeSet<(Check, u64)> = hunts.iter().map(Hunt::without).collect();
+    let without: Vec<(Check, u64)> = without.into_iter().collect();
+    let ends = side_by_side(&without, |(check, seed)| {
+        let (end, said) = run(*check, binaries.of(*check), None, *seed);
+        if end == End::Failed {
+            println!("{said}");
         }
-    }
+        end
+    });
+    let ends: BTreeMap<_, _> = without.into_iter().zip(ends).collect();
+    let concluded = hunts
+        .iter()
+        .map(|hunt| hunt.conclude(&ends[&hunt.without()]));
+    let slipped: Vec<String> = concluded.filter_map(Result::err).collect();
     println!("{:.0} s in all", begun.elapsed().as_secs_f64());
     assert!(slipped.is_empty(), "slipped: {slipped:#?}");
 }
 
-/// Nobody but `make planted` lets a bug in, and this build has none.
+/// A bug that nobody has let in sleeps.
 #[test]
-fn bugs_are_in_no_other_build() {
+fn bugs_sleep_until_one_is_let_in() {
     assert!(Bug::ALL.len() >= 12);
     assert!(Bug::ALL.iter().all(|bug| !plimsoll_core::planted::is(*bug)));
+}
+
+/// The features that a build of the program has, as `cargo tree` lists them.
+fn features(edges: &str) -> String {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--offline", "-p", "plimsoll"])
+        .args(["--edges", edges, "--prefix", "none"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Tests bring the feature; what is built to be used does not have it.
+#[test]
+fn the_program_has_no_bugs_but_in_tests() {
+    let feature = "plimsoll-core feature \"planted-bugs\"";
+    assert!(features("normal,build,dev,features").contains(feature));
+    let shipped = features("normal,build,features");
+    assert!(shipped.contains("plimsoll-core v") && !shipped.contains(feature));
+}
+
+fn holds(file: &Path, text: &str) -> bool {
+    let content = fs::read(file).unwrap();
+    content
+        .windows(text.len())
+        .any(|part| part == text.as_bytes())
+}
+
+/// Not even with the feature, which client-cost has from testkit: the variable that would let a bug
+/// in is not in it, nor a bug's name. The tests' own program shows that they would be found.
+#[test]
+fn what_is_optimised_has_no_bugs() {
+    let bug = Bug::StoppedServerLeftStopped.name();
+    let texts = [VARIABLE, bug, buggify::VARIABLE];
+    let ours = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
+    assert!(texts.iter().all(|text| holds(ours, text)));
+    let Some(optimised) = std::env::var_os("PLIMSOLL_CLIENT_COST") else {
+        return plimsoll_testkit::skip(
+            "planted::what_is_optimised_has_no_bugs",
+            "PLIMSOLL_CLIENT_COST names no program; `make test` makes it, with optimisation",
+        );
+    };
+    for text in texts {
+        assert!(!holds(Path::new(&optimised), text), "{text}");
+    }
 }

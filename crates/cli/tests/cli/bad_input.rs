@@ -39,8 +39,8 @@ fn bad_plans_are_refused_with_their_place() {
             SMALL_PLAN
                 .replace("[\"sqlite\"]", "[\"sqlite@2\"]")
                 .replace("sqlite.wal_full", "sqlite@2.wal_full"),
-            "cells sqlite@2.wal_full, sqlite@2.wal_off: ",
-            "3.",
+            "there is no build sqlite@2+source",
+            "the nearest are: sqlite@3.13.0",
         ),
         (
             SMALL_PLAN.replace("\"wal_off\"]", "\"wal_of\"]"),

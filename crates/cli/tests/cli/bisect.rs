@@ -39,6 +39,10 @@ settings = { journal_mode = "delete", synchronous = "full" }
 settings = { journal_mode = "delete", synchronous = "full" }
 "#;
 
+/// Other tests run at the same time.
+const LIMITS: &str =
+    "[limits]\nforeign = \"90%\"\nsteal = \"90%\"\nturn = \"90%\"\nleak = \"90%\"\n";
+
 const SEARCH: [&str; 14] = [
     "bisect",
     "--plan",
@@ -66,7 +70,7 @@ fn campaigns(place: &Place) -> usize {
 #[test]
 fn an_interrupted_search_goes_on_and_a_finished_one_measures_nothing_more() {
     let place = Place::new();
-    fs::write(place.path("plan.toml"), PLAN).unwrap();
+    fs::write(place.path("plan.toml"), format!("{PLAN}{LIMITS}")).unwrap();
     let child = place.spawn(&SEARCH);
     wait_until("a trial of the first probe runs", || {
         let trials = fs::read_dir(place.path("plimsoll-runs"))
@@ -196,10 +200,8 @@ fn both_of_two_regressions_are_found() {
     let names: Vec<String> = (1..=8).map(|build| format!("\"r{build}\"")).collect();
     let five = r#"configs = ["r1", "r2", "r3", "r4", "r5"]"#;
     let head = PLAN.split("[config.r1]").next().unwrap();
-    // What else runs on the machine does not decide this.
-    let limits = "[limits]\nforeign = \"90%\"\nsteal = \"90%\"\nturn = \"90%\"\nleak = \"90%\"\n";
     let plan = head.replace(five, &format!("configs = [{}]", names.join(", ")))
-        + limits
+        + LIMITS
         + &(1..=8).map(config).collect::<String>();
     fs::write(place.path("plan.toml"), plan).unwrap();
     let search: Vec<&str> = SEARCH
@@ -346,7 +348,7 @@ fn what_cannot_be_searched_is_said() {
     assert_eq!(campaigns(&place), 0, "no campaign was made");
 }
 
-/// The same release under six labels, the later ones with every statement logged, and how it is
+/// The same release under four labels, the later ones with every statement logged, and how it is
 /// planned: so slow that no noise hides it.
 #[test]
 fn the_release_that_began_to_log_is_found() {
@@ -360,7 +362,7 @@ fn the_release_that_began_to_log_is_found() {
     fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let quiet = "shared_buffers = \"64MB\", fsync = \"off\"";
     let config = |label: u32| {
-        let logging = if label >= 4 {
+        let logging = if label >= 3 {
             ", log_statement = \"all\", debug_print_parse = \"on\", debug_print_rewritten = \
             \"on\", debug_print_plan = \"on\", log_parser_stats = \"on\", log_planner_stats = \
             \"on\", log_executor_stats = \"on\""
@@ -371,15 +373,15 @@ fn the_release_that_began_to_log_is_found() {
     };
     let plan = format!(
         "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\n\
-         configs = [\"r1\", \"r2\", \"r3\", \"r4\", \"r5\", \"r6\"]\nwait = \"100ms\"\nseed = \
+         configs = [\"r1\", \"r2\", \"r3\", \"r4\"]\nwait = \"100ms\"\nseed = \
         3\ntests = [\"point-query\"]\n\
          [sizes]\nclients = 1\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \
-        \"0ms\"\nprepared = false\n{}",
+        \"0ms\"\nprepared = false\n{LIMITS}{}",
         build.name,
-        (1..=6).map(config).collect::<String>()
+        (1..=4).map(config).collect::<String>()
     );
     fs::write(place.path("plan.toml"), plan).unwrap();
-    let (good, bad) = (format!("{}.r1", build.name), format!("{}.r6", build.name));
+    let (good, bad) = (format!("{}.r1", build.name), format!("{}.r4", build.name));
     let cache = build.cache.to_str().unwrap();
     let output = place.run(&[
         "bisect",
@@ -404,7 +406,7 @@ fn the_release_that_began_to_log_is_found() {
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
         found["first_bad"],
-        format!("{}.r4", build.name),
+        format!("{}.r3", build.name),
         "{found:#}"
     );
     assert!(

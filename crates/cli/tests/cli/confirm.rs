@@ -39,10 +39,15 @@ seed = 5
 clients = 1
 tables = 1
 rows = "10K"
-duration = "1s"
+duration = "100ms"
 warm_up = "0ms"
 "#;
 const CELLS: [&str; 3] = ["sqlite.wal_full", "sqlite.wal_full#2", "sqlite.wal_off"];
+
+/// [`PLAN`] with steps that are long enough to be judged in a screen.
+fn plan_to_judge() -> String {
+    PLAN.replace("duration = \"100ms\"", "duration = \"1s\"")
+}
 
 /// A place with a screen of this plan.
 fn screened(plan: &str) -> Place {
@@ -387,6 +392,22 @@ fn blocks_swap_two_candidates_and_begin_with_a_canary() {
         "{}",
         text(&output.stderr)
     );
+    // The newest campaign has this step alone; `show` takes the campaign as `explain` does.
+    let other = place.run(&["explain", "delete"]);
+    let why = text(&other.stderr);
+    assert_eq!(other.status.code(), Some(2), "{why}");
+    let hint = why
+        .split_once("has it: `plimsoll explain delete --campaign ")
+        .unwrap()
+        .1;
+    let (survey, _) = hint.split_once('`').unwrap();
+    for command in [
+        vec!["explain", "delete", "--campaign", survey],
+        vec!["show", "--campaign", survey],
+    ] {
+        let output = place.run(&command);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
     let comparison = comparison(&place, "point-query", "sqlite.wal_off");
     let reason = comparison["reason"].as_str().unwrap();
     match comparison["verdict"].as_str().unwrap() {
@@ -488,6 +509,7 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
         bisection: None,
         data_dir: &data_dir,
         plimsoll_version: "test",
+        client_hosts: None,
     };
     let (mut campaign, turn, _) = create_confirm(&store, &request).unwrap();
     let builds = BuildCache::new(place.path("cache"));
@@ -535,6 +557,8 @@ fn start_slices(place: &Place) -> Child {
         "6s",
         "--starts",
         "2",
+        "--loads",
+        "1",
     ])
 }
 
@@ -776,8 +800,8 @@ fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_candidate_alone() {
         let place = Place::new();
         fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let plan = format!(
-            "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = \
-            [\"{}\"]\nconfigs = [\"first\", \"second\"]\nwait = \"100ms\"\n\
+            "name = \"t-confirm\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = \
+            [\"{}\"]\nconfigs = [\"first\", \"second\"]\nseed = 3\nwait = \"100ms\"\n\
              tests = [\"point-query\", \"insert\"]\n[sizes]\nclients = 2\ntables = 1\nrows = \
             \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n\
              [config.first]\nsettings = {{ {settings} }}\n[config.second]\nsettings = \
@@ -786,11 +810,15 @@ fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_candidate_alone() {
         );
         fs::write(place.path("plan.toml"), plan).unwrap();
         let cache = build.cache.to_str().unwrap().to_owned();
-        let run = place.run(&["run", "plan.toml", "--seed", "3", "--cache", &cache]);
-        assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
-
         let arguments = [
-            "confirm", "--all", "--time", "4s", "--starts", "1", "--cache", &cache,
+            "confirm",
+            "plan.toml",
+            "--time",
+            "4s",
+            "--starts",
+            "1",
+            "--cache",
+            &cache,
         ];
         let child = place
             .command(&arguments)
@@ -805,29 +833,20 @@ fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_candidate_alone() {
             .unwrap();
         signal(server_pid(second), Signal::KILL);
         let output = wait(child);
-        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{stderr}");
         assert!(
-            stderr.contains(
-                ".second: not complete: the server crashed during insert (signal 9, SIGKILL"
-            ),
+            text(&output.stdout).contains("A/A")
+                && stderr.contains(
+                    ".second: not complete: the server crashed during insert (signal 9, SIGKILL"
+                ),
             "{stderr}"
-        );
-        let line = |step: &str, cell: &str| {
-            stdout
-                .lines()
-                .find(|line| line.starts_with(step) && line.contains(cell))
-                .unwrap()
-                .to_owned()
-        };
-        assert!(
-            line("insert", ".second ").contains("invalid") && line("insert", "#2").contains("A/A"),
-            "{stdout}"
         );
         let second = format!("{}.second", build.name);
         let crashed = comparison(&place, "insert", &second);
         assert!(
-            crashed["estimate"].is_null()
+            crashed["verdict"] == "invalid"
+                && crashed["estimate"].is_null()
                 && crashed["reason"]
                     .as_str()
                     .unwrap()
@@ -867,6 +886,10 @@ fn a_server_that_is_killed_in_its_turns_is_a_crash_of_that_candidate_alone() {
         for dir in trials {
             assert!(!Path::new(&format!("/proc/{}/stat", server_pid(&dir))).exists());
         }
+        // That is the same whatever the servers are.
+        if !wanted.starts_with("postgres") {
+            continue;
+        }
         let resumed = place.run(&["resume", "--cache", &cache]);
         assert_eq!(
             resumed.status.code(),
@@ -887,7 +910,7 @@ fn server_pid(trial: &Path) -> u32 {
 
 #[test]
 fn the_newest_screen_is_taken_and_nothing_unusual_is_said() {
-    let plan = PLAN
+    let plan = plan_to_judge()
         .replace(
             "configs = [\"wal_full\", \"wal_off\"]",
             "configs = [\"wal_off\"]",
@@ -940,7 +963,7 @@ fn all_by_slices_leaves_out_what_cannot_take_turns() {
     let plan = "name = \"tests\"\nworkload = \"insert-benchmark-2017\"\ncomparable = false\nbuilds \
                = [\"sqlite\"]\n\
         configs = [\"wal_full\", \"wal_off\"]\n[sizes]\nclients = 1\nrows = \"5K\"\nduration = \
-               \"1s\"\n";
+               \"200ms\"\n";
     fs::write(place.path("plan.toml"), plan).unwrap();
     let explained = place.run(&["plan", "explain", "plan.toml"]);
     let told = text(&explained.stdout);
@@ -951,7 +974,7 @@ fn all_by_slices_leaves_out_what_cannot_take_turns() {
     );
     let run = place.run(&["run", "plan.toml", "--seed", "3"]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
-    let output = place.run(&["confirm", "--all", "--starts", "1", "--time", "1s"]);
+    let output = place.run(&["confirm", "--all", "--starts", "1", "--time", "500ms"]);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(UNDECIDED), "{stderr}");
     assert!(
@@ -977,7 +1000,7 @@ fn all_by_slices_leaves_out_what_cannot_take_turns() {
         "--blocks",
         "1",
         "--time",
-        "1s",
+        "200ms",
     ]);
     assert_eq!(
         output.status.code(),
@@ -1001,13 +1024,15 @@ fn a_cell_that_dies_in_half_of_the_blocks_gets_a_sentence_and_no_verdict() {
         "--step",
         "point-query",
         "--blocks",
-        "6",
+        "4",
+        "--loads",
+        "1",
         "--time",
         "1s",
     ]);
     let mut killed = BTreeSet::new();
     let wanted = "\"event\":\"step_start\",\"step\":\"point-query\"";
-    while killed.len() < 3 {
+    while killed.len() < 2 {
         wait_until("the cell has begun its step", || {
             let folders = confirm_dir(&place)
                 .and_then(|dir| fs::read_dir(dir.join("trials")).ok())
@@ -1035,11 +1060,11 @@ fn a_cell_that_dies_in_half_of_the_blocks_gets_a_sentence_and_no_verdict() {
     let reason = dead["reason"].as_str().unwrap();
     assert_eq!(dead["verdict"], "invalid");
     assert!(
-        reason.starts_with("the cell crashed in 3 of 6 blocks: signal 9"),
+        reason.starts_with("the cell crashed in 2 of 4 blocks: signal 9"),
         "{reason}"
     );
     assert!(
-        text(&output.stdout).contains("the cell crashed in 3 of 6 blocks"),
+        text(&output.stdout).contains("the cell crashed in 2 of 4 blocks"),
         "{}",
         text(&output.stdout)
     );
@@ -1057,7 +1082,7 @@ fn a_cell_that_dies_in_half_of_the_blocks_gets_a_sentence_and_no_verdict() {
 #[test]
 fn a_base_that_missed_its_rate_is_left_out() {
     let place = Place::new();
-    let plan = PLAN.replace(
+    let plan = plan_to_judge().replace(
         "tests = [\"point-query\", \"update-nonindex\", \"delete\"]",
         "tests = [\"update-nonindex\"]",
     );
@@ -1109,7 +1134,7 @@ fn cells_with_other_data_are_not_compared() {
     );
 
     // A load that made a row too many in one of the cells.
-    let place = screened(&PLAN.replace("verify = \"end\"", "verify = \"full\""));
+    let place = screened(&plan_to_judge().replace("verify = \"end\"", "verify = \"full\""));
     let screen = newest(&place);
     let off = screen
         .trials

@@ -13,7 +13,7 @@ use std::thread;
 use plimsoll_audit::Facts;
 use plimsoll_core::seed::Draw;
 
-use crate::drawn::{self, assert_sound};
+use crate::drawn::{self, Harm, assert_sound, fail};
 use crate::external::{SECRET, Somebody};
 use crate::support::{Place, text, wait};
 
@@ -148,7 +148,8 @@ fn plan(port: u16, password: &str) -> String {
     )
 }
 
-fn inject(cut: Cut, somebody: &Somebody) {
+/// Returns how many finished steps were there after the cut.
+fn inject(cut: Cut, somebody: &Somebody) -> u64 {
     let place = Place::new();
     let password = place.path("password");
     fs::write(&password, format!("{SECRET}\n")).unwrap();
@@ -172,14 +173,24 @@ fn inject(cut: Cut, somebody: &Somebody) {
     // Tells, too, if rows are in the tables that were not counted.
     let (store, data) = (place.path("plimsoll-runs"), place.path("data"));
     assert_sound(&store, &data, &Facts::default(), &cut);
+    let seen = drawn::finished_steps(&store);
 
     // The next one takes away what is left in the database.
     write(somebody.port);
     let output = place.run(&["--store", "next", "run", "plan.toml"]);
     let words = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{cut}: {words}");
-    assert_eq!(somebody.tables("given"), [""; 0], "{cut}");
-    assert_eq!(somebody.tables("busy"), ["precious.frm"], "{cut}");
+    assert_sound(&store, &data, &seen, &cut);
+    for (database, wanted, harm) in [
+        ("given", &[][..], Harm::Left),
+        ("busy", &["precious.frm"][..], Harm::Stranger),
+    ] {
+        let found = somebody.tables(database);
+        if found != wanted {
+            fail(harm, &format!("{cut}: {database} has {found:?}"));
+        }
+    }
+    drawn::count_of(&seen)
 }
 
 #[test]
@@ -188,8 +199,10 @@ fn connections_that_break_off_cost_a_result_and_never_truth() {
     let Some(somebody) = Somebody::new(test) else {
         return;
     };
-    let (count, mut draw) = drawn::faults("connections", FEW);
+    let (count, mut draw, mut tally) = drawn::faults("connections", FEW);
     for _ in 0..count {
-        inject(Cut::draw(&mut draw), &somebody);
+        let cut = Cut::draw(&mut draw);
+        tally.count(&cut, || inject(cut, &somebody));
     }
+    tally.conclude();
 }

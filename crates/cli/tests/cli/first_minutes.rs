@@ -131,7 +131,11 @@ fn a_plan_by_slices_is_within_its_budget_and_says_what_it_will_take() {
     fs::write(place.path("s.toml"), plan).unwrap();
     let explained = text(&place.run(&["plan", "explain", "s.toml"]).stdout);
     assert!(
-        explained.contains("verdicts by slices within 8.0s: a step that reads is left at +-5.0 %"),
+        explained.contains(
+            "verdicts by slices within 8.0s, 4.0s for each of 2 steps with its share of loads and \
+            restarts; a step that reads ends early if it is known within +-5.0 %, one that writes \
+            within +-9.0 %"
+        ),
         "{explained}"
     );
     let output = place.run(&["run", "s.toml"]);
@@ -185,6 +189,21 @@ fn init_writes_a_plan_that_is_there_to_be_run_and_no_file_is_lost() {
         (
             &["--builds", "sqlite", "--tests", "point-qery"],
             "point-qery",
+        ),
+        (
+            &["--builds", "sqlite,sqlite"],
+            "sqlite is named twice: the base runs a second time without that",
+        ),
+        (
+            &[
+                "--builds",
+                "sqlite",
+                "--workload",
+                "app.toml",
+                "--rows",
+                "5",
+            ],
+            "--rows is not for a workload file: app.toml says them in its tables",
         ),
     ] {
         let all = [&["init", "--out", "other.toml"][..], arguments].concat();
@@ -271,10 +290,37 @@ fn init_ends_in_a_few_lines() {
 #[test]
 fn the_first_mistakes_have_a_way_out() {
     let place = Place::new();
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 8] = [
         (
             &["run", "nosuch.toml"],
             "`plimsoll init` writes one for what you have",
+        ),
+        (
+            &[
+                "gate",
+                "nosuch.toml",
+                "--candidate",
+                "a",
+                "--max-regression",
+                "3%",
+            ],
+            "there is no plan file nosuch.toml; `plimsoll init` writes one",
+        ),
+        (
+            &["confirm", "nosuch.toml"],
+            "there is no plan file nosuch.toml; `plimsoll init` writes one",
+        ),
+        (
+            &[
+                "gate",
+                "--candidate",
+                "a",
+                "--max-regression",
+                "3%",
+                "--accept",
+                "nosuch",
+            ],
+            "leave --accept out if there are none",
         ),
         (&["quick"], "quick is a plan: plimsoll run quick\n"),
         (

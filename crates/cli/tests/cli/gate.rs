@@ -140,7 +140,7 @@ fn an_interrupted_gate_is_resumed() {
         "--max-regression",
         "50%",
         "--budget",
-        "30s",
+        "12s",
     ]);
     let begun = "\"event\":\"step_start\",\"step\":\"update-nonindex\"";
     wait_until("a start is under way", || {

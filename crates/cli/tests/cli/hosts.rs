@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use plimsoll_testkit::skip;
 use serde_json::Value;
 
+use crate::host_faults::told_when;
 use crate::lab_hosts::{Lab, kill};
 use crate::support::{Mount, Place, UNDECIDED, text, wait, wait_until};
 
-/// Six blocks of two cells, each trial about half a second.
+/// Blocks of two cells.
 const PLAN: &str = r#"
 name = "spread"
 workload = "insert-benchmark"
@@ -27,14 +28,15 @@ steps = ["l.i0", "l.x", "l.i1", "l.i2", "qr100"]
 [sizes]
 rows = "ROWSK"
 write_rows = "1K"
-duration = "SECONDSs"
+duration = "DURATION"
 "#;
 
-pub fn write_plan(lab: &Lab, blocks: u32, rows: u32, seconds: u32) {
+/// `rows` in thousands; `duration` is that of the only step that ends by time.
+pub fn write_plan(lab: &Lab, blocks: u32, rows: u32, duration: &str) {
     let plan = PLAN
         .replace("BLOCKS", &blocks.to_string())
         .replace("ROWS", &rows.to_string())
-        .replace("SECONDS", &seconds.to_string());
+        .replace("DURATION", duration);
     fs::write(lab.place.path("spread.toml"), plan).unwrap();
 }
 
@@ -86,7 +88,7 @@ pub fn is_complete(events: &[Value]) -> bool {
 }
 
 /// What of a trial follows from plan and seed alone, wherever it ran.
-fn data_of(events: &[Value]) -> Vec<Value> {
+pub fn data_of(events: &[Value]) -> Vec<Value> {
     let of_step = |event: &Value| {
         let keep = |name: &str| event[name].clone();
         serde_json::json!([keep("step"), keep("tables")])
@@ -149,7 +151,7 @@ fn a_campaign_over_hosts_is_the_campaign_at_home() {
     ) else {
         return;
     };
-    write_plan(&lab, 6, 5, 1);
+    write_plan(&lab, 4, 5, "200ms");
     let home = lab
         .place
         .run(&["run", "spread.toml", "--seed", "7", "--store", "home"]);
@@ -213,7 +215,7 @@ fn a_campaign_over_hosts_is_the_campaign_at_home() {
 }
 
 /// Starts a campaign on `h1` and `h2` and waits until a trial runs on both.
-fn begun(lab: &Lab, arguments: &[&str]) -> std::process::Child {
+pub fn begun(lab: &Lab, arguments: &[&str]) -> std::process::Child {
     let child = lab.spawn(arguments);
     wait_until("a trial runs on both hosts", || {
         (1..=2).all(|host| !lab.processes(host, " trial").is_empty())
@@ -225,7 +227,7 @@ fn begun(lab: &Lab, arguments: &[&str]) -> std::process::Child {
 fn a_host_that_is_cut_off_costs_its_block_which_runs_again_elsewhere() {
     let name = "cli::hosts::a_host_that_is_cut_off_costs_its_block_which_runs_again_elsewhere";
     let Some(lab) = Lab::new(name, 2) else { return };
-    write_plan(&lab, 4, 20, 2);
+    write_plan(&lab, 4, 20, "1s");
     lab.push();
     let child = begun(
         &lab,
@@ -233,6 +235,7 @@ fn a_host_that_is_cut_off_costs_its_block_which_runs_again_elsewhere() {
     );
     lab.link(2, "down");
     let cut = Instant::now();
+    let told = std::thread::spawn(move || told_when(child, cut, "h2: lost with block"));
     // What is in flight there ends, and nothing runs on.
     wait_until("the trial on the host that is cut off has ended", || {
         lab.processes(2, " ").is_empty()
@@ -243,9 +246,8 @@ fn a_host_that_is_cut_off_costs_its_block_which_runs_again_elsewhere() {
         cut.elapsed()
     );
     println!("nothing runs {:?} after the cut", cut.elapsed());
-    let output = wait(child);
-    let said = check(&output, 0);
-    assert!(said.contains("h2: lost with block"), "{said}");
+    let (code, said, _) = told.join().unwrap();
+    assert_eq!(code, Some(0), "{said}");
     let hosts = blocks_on_one_host(&campaign(&lab, "plimsoll-runs"));
     assert_eq!(hosts.len(), 4);
 
@@ -262,7 +264,7 @@ fn a_host_that_is_cut_off_costs_its_block_which_runs_again_elsewhere() {
 fn a_killed_desk_leaves_nothing_running_and_resume_completes() {
     let name = "cli::hosts::a_killed_desk_leaves_nothing_running_and_resume_completes";
     let Some(lab) = Lab::new(name, 2) else { return };
-    write_plan(&lab, 4, 20, 1);
+    write_plan(&lab, 4, 20, "300ms");
     lab.push();
     let child = begun(
         &lab,
@@ -307,7 +309,7 @@ fn a_killed_work_costs_its_trial() {
     let Some(lab) = Lab::new("cli::hosts::a_killed_work_costs_its_trial", 2) else {
         return;
     };
-    write_plan(&lab, 4, 20, 1);
+    write_plan(&lab, 4, 20, "300ms");
     lab.push();
     let child = begun(
         &lab,
@@ -315,10 +317,10 @@ fn a_killed_work_costs_its_trial() {
     );
     let works = lab.processes(1, " work --dir");
     // The shell that sshd starts has the same words; it may be replaced by the program.
+    let killed = Instant::now();
     works.iter().for_each(|pid| kill("KILL", pid));
-    let output = wait(child);
-    let said = check(&output, 0);
-    assert!(said.contains("h1: lost with block"), "{said}");
+    let (code, said, _) = told_when(child, killed, "h1: lost with block");
+    assert_eq!(code, Some(0), "{said}");
     let over = campaign(&lab, "plimsoll-runs");
     blocks_on_one_host(&over);
     let was_killed = |events: &Vec<Value>| {
@@ -338,18 +340,17 @@ fn a_killed_ssh_costs_the_trial_in_flight() {
     let Some(lab) = Lab::new("cli::hosts::a_killed_ssh_costs_the_trial_in_flight", 2) else {
         return;
     };
-    write_plan(&lab, 4, 20, 1);
+    write_plan(&lab, 4, 20, "300ms");
     lab.push();
     let arguments = ["run", "spread.toml", "--seed", "7", "--hosts", "h1,h2"];
     let child = begun(&lab, &arguments);
     let clients = lab.clients(1);
     assert_eq!(clients.len(), 1, "{clients:?}");
+    let killed = Instant::now();
     kill("KILL", &clients[0]);
-    let said = check(&wait(child), 0);
-    assert!(
-        said.contains("h1: lost with block") && said.contains("ssh was killed"),
-        "{said}"
-    );
+    let (code, said, _) = told_when(child, killed, "h1: lost with block");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("ssh was killed"), "{said}");
     blocks_on_one_host(&campaign(&lab, "plimsoll-runs"));
     nothing_is_spooled(&lab, 2);
 }
@@ -359,7 +360,7 @@ fn ctrl_c_at_the_desk_ends_the_steps_in_flight() {
     let Some(lab) = Lab::new("cli::hosts::ctrl_c_at_the_desk_ends_the_steps_in_flight", 2) else {
         return;
     };
-    write_plan(&lab, 4, 20, 5);
+    write_plan(&lab, 4, 20, "5s");
     lab.push();
     let child = begun(
         &lab,
@@ -381,7 +382,7 @@ fn hosts_that_cannot_be_trusted_are_refused() {
     let Some(lab) = Lab::new("cli::hosts::hosts_that_cannot_be_trusted_are_refused", 2) else {
         return;
     };
-    write_plan(&lab, 2, 5, 1);
+    write_plan(&lab, 2, 5, "200ms");
     lab.push();
     let run = || lab.run(&["run", "spread.toml", "--hosts", "h1,h2"]);
     // A host with another key.
@@ -391,10 +392,11 @@ fn hosts_that_cannot_be_trusted_are_refused() {
     let begin = Instant::now();
     let said = check(&run(), 5);
     assert!(
-        said.contains("h2: ") && said.contains("ssh-keygen -R h2"),
+        said.contains("h2: ") && said.contains("/known -R 10.99.0.12"),
         "{said}"
     );
     assert!(begin.elapsed() < Duration::from_secs(20));
+    println!("another key: refused after {:.2?}", begin.elapsed());
     // One that ssh has never seen.
     fs::write(lab.place.path("known"), "").unwrap();
     let said = check(&run(), 5);
@@ -415,7 +417,9 @@ fn hosts_that_cannot_be_trusted_are_refused() {
         "machine_id":null,"cpu_model":"x","cpus":"2","builds":[],"spooled":[]}}"#
         .replace('\n', "");
     lab.replace_program(2, &format!("#!/bin/sh\necho '{hello}'\ncat >/dev/null\n"));
+    let begin = Instant::now();
     let said = check(&run(), 5);
+    println!("another version: refused after {:.2?}", begin.elapsed());
     assert!(
         said.contains("h2: it has plimsoll 9.9 ") && said.contains("host push h2"),
         "{said}"
@@ -430,10 +434,63 @@ fn hosts_that_cannot_be_trusted_are_refused() {
         let spool = lab.dir(2).join("spool");
         let _ = fs::remove_dir_all(&spool);
         std::os::unix::fs::symlink(lab.dir(2).join("spool.small"), &spool).unwrap();
+        lab.stop_sshd(2);
+        lab.start_sshd(2);
         let said = check(&run(), 5);
         assert!(said.contains("MiB free, and a trial needs"), "{said}");
         fs::remove_file(&spool).unwrap();
     }
+}
+
+#[test]
+fn the_hint_to_confirm_repeats_where_builds_data_and_hosts_are() {
+    let name = "cli::hosts::the_hint_to_confirm_repeats_where_builds_data_and_hosts_are";
+    let Some(lab) = Lab::new(name, 2) else { return };
+    write_plan(&lab, 2, 5, "200ms");
+    lab.push();
+    let confirm = [
+        "confirm",
+        "spread.toml",
+        "--step",
+        "qr100",
+        "--blocks",
+        "2",
+        "--cache",
+        "cache",
+        "--data",
+        "data",
+        "--hosts",
+        "h1,h2",
+    ];
+    // Two blocks are never enough for a verdict.
+    let said = check(&lab.run(&confirm), UNDECIDED);
+    let hint = "--step qr100 --blocks 12 --cache cache --data data --hosts h1,h2\n";
+    assert!(said.contains(hint), "{said}");
+}
+
+#[test]
+fn two_names_of_one_machine_are_not_two_hosts() {
+    let name = "cli::hosts::two_names_of_one_machine_are_not_two_hosts";
+    if !Path::new("/etc/machine-id").exists() {
+        skip(name, "this machine has no id");
+        return;
+    }
+    let Some(lab) = Lab::new(name, 2) else { return };
+    write_plan(&lab, 2, 5, "200ms");
+    lab.push();
+    check(&lab.run(&["run", "spread.toml", "--hosts", "h1,h2"]), 0);
+    lab.set_machine_id(2, 1);
+    for arguments in [
+        &["run", "spread.toml", "--hosts", "h1,h2", "--store", "other"][..],
+        &["resume"],
+    ] {
+        let said = check(&lab.run(arguments), 5);
+        assert!(
+            said.contains("h1 and h2 are one machine (machine id "),
+            "{said}"
+        );
+    }
+    assert!(!lab.place.path("other").exists(), "no campaign is made");
 }
 
 #[test]
@@ -482,7 +539,7 @@ fn a_plan_with_verdicts_runs_over_hosts() {
     let plan = PLAN
         .replace("blocks = BLOCKS\n", "")
         .replace("ROWS", "5")
-        .replace("SECONDS", "1");
+        .replace("DURATION", "300ms");
     let plan = format!("{plan}[verdicts]\nblocks = 6\n");
     fs::write(lab.place.path("spread.toml"), plan).unwrap();
     lab.push();
@@ -516,7 +573,7 @@ fn a_plan_says_what_it_takes_over_hosts() {
     let plan = PLAN
         .replace("BLOCKS", "7")
         .replace("ROWS", "2")
-        .replace("SECONDS", "1");
+        .replace("DURATION", "300ms");
     fs::write(place.path("spread.toml"), plan).unwrap();
     let explain = |more: &[&str]| place.run(&[&["plan", "explain", "spread.toml"], more].concat());
     let said = text(&explain(&["--hosts", "3"]).stdout);
@@ -549,7 +606,7 @@ fn a_trial_that_does_not_see_its_orchestrator_runs() {
     let plan = PLAN
         .replace("BLOCKS", "1")
         .replace("ROWS", "2")
-        .replace("SECONDS", "1")
+        .replace("DURATION", "300ms")
         .replace(
             "configs = [\"wal_full\", \"wal_off\"]",
             "configs = [\"far\"]",

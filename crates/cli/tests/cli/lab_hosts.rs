@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use plimsoll_testkit::{is_root, skip};
+use plimsoll_testkit::{is_root, skip, write_script};
 
 use crate::support::{Place, wait_until};
 
@@ -92,8 +92,10 @@ impl Lab {
             self.start_sshd(host);
         }
         let path = |name: &str| self.place.path(name).display().to_string();
+        // The quickest: each lab has the program copied to its hosts.
         config.push_str(&format!(
-            "Host *\n  User root\n  IdentityFile {}\n  IdentitiesOnly yes\n  UserKnownHostsFile {}\n",
+            "Host *\n  User root\n  IdentityFile {}\n  IdentitiesOnly yes\n  UserKnownHostsFile {}\n  \
+             Ciphers aes128-gcm@openssh.com\n",
             path("id"),
             path("known")
         ));
@@ -144,8 +146,14 @@ impl Lab {
         self.place.path(&format!("sshd{host}.pid"))
     }
 
-    /// Starts the host's sshd with the key that is there now.
+    /// Starts the host's sshd with the key that is there now, in a namespace of mounts that has
+    /// what is mounted now.
     pub fn start_sshd(&self, host: usize) {
+        self.start_sshd_in(host, &["-m"]);
+    }
+
+    /// The same in the namespaces that `unshare` makes by these options.
+    pub fn start_sshd_in(&self, host: usize, namespaces: &[&str]) {
         let path = |name: &str| self.place.path(name).display().to_string();
         let config = self.place.path(&format!("sshd{host}"));
         let text = format!(
@@ -156,9 +164,26 @@ impl Lab {
             path("id.pub")
         );
         fs::write(&config, text).unwrap();
-        let words = ["/usr/sbin/sshd", "-f", config.to_str().unwrap()];
+        // A machine of its own, where this one has an id.
+        let id = self.place.path(&format!("machine-id{host}"));
+        if !id.exists() {
+            self.set_machine_id(host, host);
+        }
+        let line = format!(
+            "test ! -e /etc/machine-id || mount --bind {} /etc/machine-id && \
+             exec /usr/sbin/sshd -f {}",
+            id.display(),
+            config.display()
+        );
+        let words = [&["unshare"], namespaces, &["sh", "-c", &line]].concat();
         ok(&in_namespace(&self.namespace(host), &words));
         wait_until("sshd listens", || self.pid_file(host).exists());
+    }
+
+    /// Gives the host the id of a machine from now on.
+    pub fn set_machine_id(&self, host: usize, machine: usize) {
+        let id = self.place.path(&format!("machine-id{host}"));
+        fs::write(id, format!("{machine:032x}\n")).unwrap();
     }
 
     /// Ends the host's sshd; connections that are open stay.
@@ -207,26 +232,26 @@ impl Lab {
 
     /// Pids of processes of this program in the host's namespace, by a word of their command line.
     pub fn processes(&self, host: usize, word: &str) -> Vec<String> {
-        let pids = ip(&["netns", "pids", &self.namespace(host)]);
-        let pids = String::from_utf8_lossy(&pids.stdout).into_owned();
-        let is_of = |pid: &&str| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        self.matching(host, |line| {
             line.contains("/bin/plimsoll-") && line.contains(word)
-        };
-        pids.lines().filter(is_of).map(str::to_owned).collect()
+        })
+    }
+
+    /// Pids of processes in the host's namespace whose command line is so.
+    pub fn matching(&self, host: usize, is_so: impl Fn(&str) -> bool) -> Vec<String> {
+        processes_in(&self.namespace(host), is_so)
+    }
+
+    /// Pids of processes in the desk's namespace whose command line is so.
+    pub fn at_desk(&self, is_so: impl Fn(&str) -> bool) -> Vec<String> {
+        processes_in(&self.desk(), is_so)
     }
 
     /// Pids of the desk's connections to a host.
     pub fn clients(&self, host: usize) -> Vec<String> {
-        let pids = ip(&["netns", "pids", &self.desk()]);
-        let pids = String::from_utf8_lossy(&pids.stdout).into_owned();
-        let is_of = |pid: &&str| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        processes_in(&self.desk(), |line| {
             line.starts_with("ssh ") && line.contains(&format!(" h{host} "))
-        };
-        pids.lines().filter(is_of).map(str::to_owned).collect()
+        })
     }
 
     /// Waits until nothing of a campaign runs on any host.
@@ -234,6 +259,69 @@ impl Lab {
         wait_until("nothing runs on any host", || {
             (1..=self.hosts).all(|host| self.processes(host, " ").is_empty())
         });
+    }
+
+    /// Lets what the host's `work` says pass through a line of Perl, which changes it.
+    pub fn filter(&self, host: usize, line: &str) {
+        let (program, real) = self.set_aside(host);
+        let perl = self.place.path(&format!("filter{host}.pl"));
+        let trace = self.place.path(&format!("filtered{host}"));
+        let text = format!(
+            "BEGIN {{ binmode STDIN; binmode STDOUT; $| = 1 }}\n\
+             my $before = $_; {line};\n\
+             if ($_ ne $before) {{ open my $f, '>', '{}'; close $f }}\n",
+            trace.display()
+        );
+        fs::write(&perl, text).unwrap();
+        // Only what answers to a desk: a build that is taken and a check say other things.
+        let script = format!(
+            "[ \"$#\" = 3 ] && [ \"$1\" = work ] || exec {real} \"$@\"\n\
+             {real} \"$@\" | perl -p {perl}",
+            real = real.display(),
+            perl = perl.display()
+        );
+        write_script(&program, &script);
+    }
+
+    /// Lets what the host's `client` hears and what it says pass through a line of Perl each.
+    pub fn filter_client(&self, host: usize, heard: &str, said: &str) {
+        let (program, real) = self.set_aside(host);
+        let perl = |name: &str, line: &str| {
+            let file = self.place.path(&format!("{name}{host}.pl"));
+            fs::write(&file, format!("BEGIN {{ $| = 1 }}\n{line};\n")).unwrap();
+            file.display().to_string()
+        };
+        let script = format!(
+            "[ \"$*\" = client ] || exec {real} \"$@\"\n\
+             perl -p {heard} | {real} client | perl -p {said}",
+            real = real.display(),
+            heard = perl("heard", heard),
+            said = perl("said", said),
+        );
+        write_script(&program, &script);
+    }
+
+    /// Where the host's program was, and where it is now.
+    fn set_aside(&self, host: usize) -> (PathBuf, PathBuf) {
+        let bin = self.dir(host).join("bin");
+        let program = fs::read_dir(&bin).unwrap().next().unwrap();
+        let (program, real) = (program.unwrap().path(), bin.join("plimsoll-real"));
+        fs::rename(&program, &real).unwrap();
+        (program, real)
+    }
+
+    /// Whether the filter of a host has changed anything.
+    pub fn is_filtered(&self, host: usize) -> bool {
+        self.place.path(&format!("filtered{host}")).exists()
+    }
+
+    /// The host's own program again.
+    pub fn unfilter(&self, host: usize) {
+        let bin = self.dir(host).join("bin");
+        let entries = fs::read_dir(&bin).unwrap();
+        let mut paths = entries.map(|entry| entry.unwrap().path());
+        let program = paths.find(|path| !path.ends_with("plimsoll-real")).unwrap();
+        fs::rename(bin.join("plimsoll-real"), program).unwrap();
     }
 
     /// Replaces the program of a host by a script.
@@ -277,6 +365,16 @@ pub fn kill(signal: &str, pid: &str) {
         .args(["-s", signal, pid])
         .stderr(Stdio::null())
         .status();
+}
+
+fn processes_in(namespace: &str, is_so: impl Fn(&str) -> bool) -> Vec<String> {
+    let pids = ip(&["netns", "pids", namespace]);
+    let pids = String::from_utf8_lossy(&pids.stdout).into_owned();
+    let is_of = |pid: &&str| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        is_so(&String::from_utf8_lossy(&line).replace('\0', " "))
+    };
+    pids.lines().filter(is_of).map(str::to_owned).collect()
 }
 
 fn ip(arguments: &[&str]) -> Output {

@@ -29,10 +29,17 @@ fn functions_of_a_real_server_are_told() {
     );
     fs::write(place.path("plan.toml"), plan).unwrap();
     let cache = build.cache.to_str().unwrap();
-    let run = place.run(&["run", "plan.toml", "--cache", cache]);
-    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let confirm = place.run(&[
-        "confirm", "--all", "--blocks", "1", "--time", "200ms", "--perf", "3s", "--cache", cache,
+        "confirm",
+        "plan.toml",
+        "--blocks",
+        "1",
+        "--time",
+        "200ms",
+        "--perf",
+        "1s",
+        "--cache",
+        cache,
     ]);
     assert_eq!(
         confirm.status.code(),
@@ -132,7 +139,8 @@ fn waits_of_a_real_server_are_seen_in_its_turns() {
     assert!(of_run["waits"]["events"][0]["low"].is_null(), "one start");
 
     let confirm = place.run(&[
-        "confirm", "--all", "--slices", "--starts", "2", "--time", "4s", "--cache", cache,
+        "confirm", "--all", "--slices", "--starts", "2", "--loads", "1", "--time", "4s", "--cache",
+        cache,
     ]);
     assert_eq!(
         confirm.status.code(),

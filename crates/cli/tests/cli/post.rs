@@ -101,7 +101,7 @@ fn a_text_is_held_against_the_results() {
     let output = check(right);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
     assert!(
-        text(&output.stdout).starts_with("1 numbers: 1 found"),
+        text(&output.stdout).starts_with("1 number: 1 found"),
         "{}",
         text(&output.stdout)
     );

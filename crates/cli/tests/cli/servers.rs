@@ -205,7 +205,7 @@ fn a_killed_server_is_a_crash_and_the_campaign_goes_on() {
         ) else {
             continue;
         };
-        let servers = Servers::new(build, "300K", "steps = [\"l.i0\"]", "");
+        let servers = Servers::new(build, "200K", "steps = [\"l.i0\"]", "");
         let child = servers.spawn();
         let trial = servers.first_trial_with("step_start", "l.i0");
         let killed = Instant::now();
@@ -278,7 +278,7 @@ fn a_server_that_dies_between_steps_is_a_crash_too() {
 #[test]
 fn a_server_that_answers_nothing_hangs_and_the_campaign_goes_on() {
     for (rows, event, step, hung) in [
-        ("300K", "step_start", "l.i0", "l.i0"),
+        ("200K", "step_start", "l.i0", "l.i0"),
         ("2K", "step_done", "l.i2", "qr100"),
     ] {
         let test = "cli::servers::a_server_that_answers_nothing_hangs_and_the_campaign_goes_on";
@@ -328,7 +328,7 @@ fn a_killed_orchestrators_server_is_gone_and_resume_completes() {
         ) else {
             continue;
         };
-        let servers = Servers::new(build, "300K", "steps = [\"l.i0\"]", "");
+        let servers = Servers::new(build, "100K", "steps = [\"l.i0\"]", "");
         let child = servers.spawn();
         let trial = servers.first_trial_with("step_start", "l.i0");
         let pid = child.id();

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use plimsoll_testkit::skip;
+use plimsoll_testkit::{skip, write_script};
+use serde_json::Value;
 
 use crate::hosts::{blocks_on_one_host, campaign, check, events, is_complete, write_plan};
 use crate::lab_hosts::{Lab, in_namespace, kill, ok};
-use crate::support::{text, wait_until};
+use crate::split;
+use crate::support::{Place, text, wait_until};
 
 /// The control daemon at the desk of a lab, and a node on each of its hosts.
 struct Slurm {
@@ -93,7 +95,8 @@ impl Slurm {
             "ClusterName=lab\nSlurmctldHost={machine}(10.99.0.1)\nSlurmUser=root\n\
              AuthInfo=socket={}\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n\
              MpiDefault=none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n\
-             ReturnToService=2\nSlurmdTimeout=10\nKillWait=5\nSlurmctldPidFile={}\n\
+             ReturnToService=2\nPreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\n\
+             SlurmdTimeout=10\nKillWait=5\nSlurmctldPidFile={}\n\
              SlurmdPidFile={}\nSlurmdSpoolDir={}\nStateSaveLocation={}\nSlurmctldLogFile={}\n\
              SlurmdLogFile={}\n",
             self.path("munge/socket"),
@@ -111,7 +114,8 @@ impl Slurm {
             ));
         }
         text + "PartitionName=perf Nodes=h[1-2] Default=YES MaxTime=INFINITE State=UP \
-                OverSubscribe=EXCLUSIVE\n"
+                OverSubscribe=EXCLUSIVE PriorityTier=1\nPartitionName=urgent Nodes=h[1-2] \
+                MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE PriorityTier=10\n"
     }
 
     fn slurm(&self, program: &str, arguments: &[&str]) -> Output {
@@ -159,13 +163,138 @@ impl Drop for Slurm {
     }
 }
 
+/// A Slurm that is nothing but these answers.
+fn with_answers(place: &Place, answers: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let folder = place.path("bin");
+    for (program, answer) in answers {
+        write_script(&folder.join(program), answer);
+    }
+    let path = std::env::var("PATH").unwrap();
+    let mut command = place.command(arguments);
+    command.env("PATH", format!("{}:{path}", folder.display()));
+    command.output().unwrap()
+}
+
+#[test]
+fn claims_stay_until_slurm_has_the_jobs_that_replace_theirs() {
+    let place = Place::new();
+    let submit = ["submit", "small.toml", "--slurm", "--seed", "7"];
+    // Slurm has job 7, and writes down what is asked of it.
+    let accepts = |program: &'static str| {
+        let line =
+            format!("echo \"{program} $*\" >>asked; ls -A plimsoll-runs/*/slurm/claims >>asked");
+        (program, line)
+    };
+    let (sbatch, scontrol) = (accepts("sbatch"), accepts("scontrol"));
+    let sbatch = format!("{}; echo 7", sbatch.1);
+    let answers = [
+        ("sbatch", sbatch.as_str()),
+        ("scontrol", scontrol.1.as_str()),
+        ("squeue", "exit 0"),
+    ];
+    check(&with_answers(&place, &answers, &submit), 0);
+    let campaign = place.campaign();
+    let claim = campaign.join("slurm/claims/block-1");
+    fs::write(&claim, "7_1").unwrap();
+
+    let path = campaign.display().to_string();
+    let again = ["submit", "--again", &path, "--slurm"];
+    let refuses = [("sbatch", "echo 'the partition is down' >&2; exit 1")];
+    let said = check(&with_answers(&place, &refuses, &again), 5);
+    assert!(said.contains("the partition is down"), "{said}");
+    assert!(
+        claim.exists(),
+        "the block is job 7's until another is there"
+    );
+
+    fs::remove_file(place.path("asked")).unwrap();
+    check(&with_answers(&place, &answers[..1], &again), 0);
+    assert!(!claim.exists());
+    let asked = fs::read_to_string(place.path("asked")).unwrap();
+    let asked: Vec<&str> = asked.lines().collect();
+    // Held with the claim there, released without it.
+    assert!(
+        asked[0].starts_with("sbatch --parsable --hold "),
+        "{asked:?}"
+    );
+    assert_eq!(asked[1..3], ["block-1", "scontrol release 7"], "{asked:?}");
+    assert!(asked[3].contains("--dependency=afterany:7"), "{asked:?}");
+
+    // A release that is refused says how the jobs begin.
+    let refuses = [("scontrol", "echo 'no right' >&2; exit 1")];
+    let said = check(&with_answers(&place, &refuses, &again), 5);
+    assert!(
+        said.contains("`scontrol release 7` lets them begin"),
+        "{said}"
+    );
+}
+
+/// Its power is cut: slurmd, the job and its trials are gone, and nobody says so.
+#[test]
+fn a_lost_node_costs_its_block_which_runs_again_on_another() {
+    let name = "cli::slurm::a_lost_node_costs_its_block_which_runs_again_on_another";
+    let Some(slurm) = Slurm::new(name) else {
+        return;
+    };
+    write_plan(&slurm.lab, 4, 20, "300ms");
+    let spool = slurm.path("spool");
+    let submit = [
+        "submit",
+        "spread.toml",
+        "--slurm",
+        "--seed",
+        "7",
+        "--spool",
+        &spool,
+    ];
+    check(&slurm.run(&submit), 0);
+    let over = campaign(&slurm.lab, "plimsoll-runs");
+    let jobs_on = |node: &str| {
+        let jobs = slurm.slurm(
+            "squeue",
+            &["-h", "-r", "-w", node, "-t", "running", "-o", "%i"],
+        );
+        text(&jobs.stdout).trim().to_owned()
+    };
+    wait_until("a trial runs on the second node", || {
+        !jobs_on("h2").is_empty() && !slurm.lab.matching(2, is_trial).is_empty()
+    });
+    let job = jobs_on("h2");
+    let before: Vec<String> = events(&over).into_keys().collect();
+    let lost = Instant::now();
+    slurm.lab.link(2, "down");
+    for pid in slurm.lab.matching(2, |line| !line.starts_with("sshd")) {
+        kill("KILL", &pid);
+    }
+    wait_until("Slurm has noticed", || jobs_on("h2").is_empty());
+    println!("a lost node: noticed after {:.1?}", lost.elapsed());
+    slurm.wait_for_the_end();
+    println!(
+        "a lost node: its block {job} and all others are done after {:.1?}",
+        lost.elapsed()
+    );
+    let hosts = blocks_on_one_host(&over);
+    let (_, block) = job.split_once('_').unwrap();
+    assert_eq!(hosts[&block.parse().unwrap()], "h1", "{hosts:?}");
+    let after = events(&over);
+    assert!(
+        before.iter().all(|folder| after.contains_key(folder)),
+        "none is lost"
+    );
+    println!("a lost node: {} attempts at 8 trials", after.len());
+}
+
+fn is_trial(line: &str) -> bool {
+    line.contains("plimsoll") && line.contains(" trial")
+}
+
 #[test]
 fn an_array_of_jobs_runs_the_blocks_and_survives_a_requeue() {
     let name = "cli::slurm::an_array_of_jobs_runs_the_blocks_and_survives_a_requeue";
     let Some(slurm) = Slurm::new(name) else {
         return;
     };
-    write_plan(&slurm.lab, 4, 5, 1);
+    write_plan(&slurm.lab, 4, 5, "300ms");
     let spool = slurm.path("spool");
     let submit = [
         "submit",
@@ -222,15 +351,238 @@ fn an_array_of_jobs_runs_the_blocks_and_survives_a_requeue() {
     let done = slurm.run(&again);
     check(&done, 0);
     assert!(text(&done.stdout).contains("is complete: nothing is submitted"));
+    let dry = slurm.run(&[&again[..], &["--dry-run"]].concat());
+    assert!(text(&dry.stdout).contains("is complete: nothing is submitted"));
 
     // A block that was lost is submitted alone.
     let of_block_2 = events(&over)
         .into_iter()
         .find(|(_, events)| events[0]["block"] == 2);
     fs::remove_dir_all(over.join("trials").join(of_block_2.unwrap().0)).unwrap();
+    let dry = slurm.run(&[&again[..], &["--dry-run"]].concat());
+    check(&dry, 0);
+    let said = text(&dry.stdout);
+    assert!(
+        said.contains("#SBATCH --array=2\n"),
+        "what would be submitted, and no more: {said}"
+    );
     check(&slurm.run(&again), 0);
     let script = fs::read_to_string(over.join("slurm/block.sh")).unwrap();
     assert!(script.contains("#SBATCH --array=2\n"), "{script}");
     slurm.wait_for_the_end();
     blocks_on_one_host(&over);
+}
+
+/// Until the second node has done a trial of the campaign and runs another.
+fn wait_for_second_node(slurm: &Slurm, over: &Path) {
+    wait_until(
+        "a trial of the second node is done, and another runs",
+        || {
+            let is_done = |events: &Vec<Value>| is_complete(events) && events[0]["host"] == "h2";
+            events(over).values().any(is_done) && !slurm.lab.matching(2, is_trial).is_empty()
+        },
+    );
+}
+
+/// A job of a partition that goes first takes the node away. Slurm puts ours back into the queue.
+#[test]
+fn a_job_that_another_preempts_goes_on_by_itself() {
+    let name = "cli::slurm::a_job_that_another_preempts_goes_on_by_itself";
+    let Some(slurm) = Slurm::new(name) else {
+        return;
+    };
+    write_plan(&slurm.lab, 2, 20, "4s");
+    let spool = slurm.path("spool");
+    let seed = ["--seed", "7", "--spool", &spool, "--partition", "perf"];
+    let submit = [&["submit", "spread.toml", "--slurm"], &seed[..]].concat();
+    check(&slurm.run(&submit), 0);
+    let over = campaign(&slurm.lab, "plimsoll-runs");
+    let trials_of_h2 = || slurm.lab.matching(2, is_trial);
+    wait_for_second_node(&slurm, &over);
+    let before = events(&over);
+    let preempted = Instant::now();
+    let urgent = [
+        "-p",
+        "urgent",
+        "-w",
+        "h2",
+        "--exclusive",
+        "-o",
+        "/dev/null",
+        "--wrap",
+        "sleep 3",
+    ];
+    ok(&slurm.slurm("sbatch", &urgent));
+    wait_until("no trial runs on the node", || trials_of_h2().is_empty());
+    println!("preempted: nothing runs after {:.1?}", preempted.elapsed());
+    slurm.wait_for_the_end();
+    println!("preempted: all done after {:.1?}", preempted.elapsed());
+    assert_eq!(blocks_on_one_host(&over).len(), 2);
+    let after = events(&over);
+    for (folder, events) in before.iter().filter(|(_, events)| is_complete(events)) {
+        assert_eq!(Some(events), after.get(folder), "{folder}");
+    }
+    let was_stopped = |events: &&Vec<Value>| events.iter().any(|of| of["interrupted"] == true);
+    assert_eq!(after.values().filter(was_stopped).count(), 1);
+}
+
+/// What a job leaves that is cancelled: its sealed trials, the one in flight as interrupted, and a
+/// campaign that says how it goes on.
+#[test]
+fn a_cancelled_job_leaves_its_trials_and_is_submitted_again() {
+    let name = "cli::slurm::a_cancelled_job_leaves_its_trials_and_is_submitted_again";
+    let Some(slurm) = Slurm::new(name) else {
+        return;
+    };
+    write_plan(&slurm.lab, 2, 20, "4s");
+    let spool = slurm.path("spool");
+    let seed = ["--seed", "7", "--spool", &spool];
+    let submit = [&["submit", "spread.toml", "--slurm"], &seed[..]].concat();
+    check(&slurm.run(&submit), 0);
+    let over = campaign(&slurm.lab, "plimsoll-runs");
+    let trials_of_h2 = || slurm.lab.matching(2, is_trial);
+    wait_for_second_node(&slurm, &over);
+    let running = ["-h", "-r", "-w", "h2", "-t", "running", "-o", "%i"];
+    let job = text(&slurm.slurm("squeue", &running).stdout)
+        .trim()
+        .to_owned();
+    let before = events(&over);
+    let cancelled = Instant::now();
+    ok(&slurm.slurm("scancel", &[&job]));
+    wait_until("nothing runs on the node", || trials_of_h2().is_empty());
+    println!("scancel: nothing runs after {:.1?}", cancelled.elapsed());
+    slurm.wait_for_the_end();
+    println!(
+        "scancel: all jobs have ended after {:.1?}",
+        cancelled.elapsed()
+    );
+    let after = events(&over);
+    for (folder, events) in &before {
+        assert_eq!(
+            Some(events),
+            after.get(folder),
+            "{folder} changed or is lost"
+        );
+    }
+    let was_stopped = |events: &&Vec<Value>| events.iter().any(|of| of["interrupted"] == true);
+    assert_eq!(
+        after.values().filter(was_stopped).count(),
+        1,
+        "the one in flight"
+    );
+
+    // What was made of it says how it goes on.
+    wait_until("the report is there", || {
+        over.join("report/index.html").exists()
+    });
+    let path = over.display().to_string();
+    let shown = slurm.lab.place.run(&["show", &path]);
+    let words = text(&shown.stdout);
+    let command = format!("plimsoll submit --again {path} --slurm");
+    assert!(
+        words.contains(&format!("continue with: {command}")),
+        "{words}"
+    );
+    assert!(!words.contains("plimsoll resume"), "{words}");
+    let again = ["submit", "--again", &path, "--slurm"];
+    check(&slurm.run(&again), 0);
+    let (_, block) = job.split_once('_').unwrap();
+    let script = fs::read_to_string(over.join("slurm/block.sh")).unwrap();
+    assert!(
+        script.contains(&format!("#SBATCH --array={block}\n")),
+        "{script}"
+    );
+    slurm.wait_for_the_end();
+    blocks_on_one_host(&over);
+    let after = events(&over);
+    assert!(before.keys().all(|folder| after.contains_key(folder)));
+}
+
+/// One block, whose step is long and leaves the machine to the other tests.
+const IDLE: &str = r#"
+name = "spread"
+workload = "sysbench-2025"
+builds = ["sqlite"]
+configs = ["wal_full", "wal_off"]
+base = "sqlite.wal_off"
+wait = "0s"
+comparable = false
+tests = ["point-query"]
+[sizes]
+clients = 1
+tables = 1
+rows = 1000
+duration = "200s"
+warm_up = "0ms"
+rate = 20
+"#;
+
+/// A limit that a block does not fit into. Slurm warns two minutes before it.
+#[test]
+fn a_job_whose_time_is_over_ends_its_step_before() {
+    let name = "cli::slurm::a_job_whose_time_is_over_ends_its_step_before";
+    let Some(slurm) = Slurm::new(name) else {
+        return;
+    };
+    fs::write(slurm.lab.place.path("spread.toml"), IDLE).unwrap();
+    let spool = slurm.path("spool");
+    let more = ["--seed", "7", "--spool", &spool, "--time", "3"];
+    let submit = [&["submit", "spread.toml", "--slurm"], &more[..]].concat();
+    let begun = Instant::now();
+    check(&slurm.run(&submit), 0);
+    let over = campaign(&slurm.lab, "plimsoll-runs");
+    slurm.wait_for_the_end();
+    println!(
+        "a limit of 3 minutes: the job ended after {:.1?}",
+        begun.elapsed()
+    );
+    assert!(
+        begun.elapsed() < Duration::from_secs(180),
+        "not killed at the limit"
+    );
+    let after = events(&over);
+    assert_eq!(
+        after.len(),
+        1,
+        "no trial begins behind the warning: {after:?}"
+    );
+    let last = after.values().next().unwrap().last().unwrap();
+    assert_eq!(
+        (&last["event"], &last["interrupted"]),
+        (&"trial_failed".into(), &true.into())
+    );
+    wait_until("the report is there", || {
+        over.join("report/index.html").exists()
+    });
+}
+
+#[test]
+fn each_part_of_a_block_is_a_job() {
+    let name = "cli::slurm::each_part_of_a_block_is_a_job";
+    let Some(slurm) = Slurm::new(name) else {
+        return;
+    };
+    split::write_plan(&slurm.lab.place, "", "300ms");
+    let spool = slurm.path("spool");
+    let more = ["--seed", "7", "--spool", &spool];
+    let submit = [&["submit", "divided.toml", "--slurm"], &more[..]].concat();
+    check(&slurm.run(&submit), 0);
+    let over = campaign(&slurm.lab, "plimsoll-runs");
+    slurm.wait_for_the_end();
+    let hosts = split::hosts_of_parts(&over);
+    assert_eq!(hosts.len(), 3, "{hosts:?}");
+    let claims = fs::read_dir(over.join("slurm/claims")).unwrap().count();
+    assert_eq!(claims, 3);
+
+    // A part that was lost is submitted alone.
+    let of_part_2 = events(&over)
+        .into_iter()
+        .find(|(_, events)| events[0]["part"] == 2);
+    fs::remove_dir_all(over.join("trials").join(of_part_2.unwrap().0)).unwrap();
+    let path = over.display().to_string();
+    check(&slurm.run(&["submit", "--again", &path, "--slurm"]), 0);
+    let script = fs::read_to_string(over.join("slurm/block.sh")).unwrap();
+    assert!(script.contains("#SBATCH --array=2\n"), "{script}");
+    slurm.wait_for_the_end();
+    split::hosts_of_parts(&over);
 }
