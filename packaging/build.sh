@@ -4,6 +4,7 @@
 # deb: the Debian package alone, of $PLIMSOLL_BINARY or the ordinary release build; minutes. all: it and the wheel for systems with
 # glibc 2.17 and newer, static binaries for x86-64 and aarch64, completions and man pages, an SBOM, and checksums. Cross compilers
 # come from the Python package ziglang, the wheel is made by maturin; both are put into $PLIMSOLL_CACHE.
+# $DEB_OPTIONS: more options for dpkg-deb, such as `-Zgzip -z1`, which is quick; what is released has none.
 set -eu
 
 what=${1:-all}
@@ -61,7 +62,8 @@ Description: finds performance regressions in databases
  Insert Benchmark, the sysbench microbenchmarks and the db_bench sequence,
  and says what got slower, by how much, how sure that is, and why.
 CONTROL
-    dpkg-deb --build --root-owner-group "$tree" "$out/plimsoll_${version}_amd64.deb" >&2
+    # shellcheck disable=SC2086 # options are words
+    dpkg-deb ${DEB_OPTIONS:-} --build --root-owner-group "$tree" "$out/plimsoll_${version}_amd64.deb" >&2
     rm -r "$tree"
 }
 
