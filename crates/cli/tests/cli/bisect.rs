@@ -181,21 +181,20 @@ fn an_interrupted_search_goes_on_and_a_finished_one_measures_nothing_more() {
     }
 }
 
-/// Eight builds of SQLite that write their journal in three ways: each is slower than the one before
-/// it, and none waits for the storage.
+/// Eight builds of SQLite: from the third on they write another journal, from the sixth on pages of
+/// 64 KiB. Each takes more than half of the throughput, and none waits for the storage, so that no
+/// other load of the machine moves a step. What is beyond is small: how often it is called, the
+/// simulated searches count.
 #[test]
 fn both_of_two_regressions_are_found() {
     let place = Place::new();
     let config = |build: u32| {
-        let journal = match build {
-            1..=2 => "wal",
-            3..=5 => "truncate",
-            _ => "delete",
+        let settings = match build {
+            1..=2 => "journal_mode = \"wal\"",
+            3..=5 => "journal_mode = \"truncate\"",
+            _ => "journal_mode = \"truncate\", page_size = 65536",
         };
-        format!(
-            "[config.r{build}]\nsettings = {{ journal_mode = \"{journal}\", synchronous = \
-             \"off\" }}\n"
-        )
+        format!("[config.r{build}]\nsettings = {{ {settings}, synchronous = \"off\" }}\n")
     };
     let names: Vec<String> = (1..=8).map(|build| format!("\"r{build}\"")).collect();
     let five = r#"configs = ["r1", "r2", "r3", "r4", "r5"]"#;
@@ -218,39 +217,28 @@ fn both_of_two_regressions_are_found() {
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let steps = found["steps"].as_array().unwrap();
     let planted = [("sqlite.r2", "sqlite.r3"), ("sqlite.r5", "sqlite.r6")];
-    // How much it takes depends on the storage, so that an answer may be missing, but never a
-    // wrong one given.
-    if output.status.code() == Some(UNDECIDED) {
-        for step in steps
-            .iter()
-            .filter(|step| step["probability"].as_f64() >= Some(0.95))
-        {
-            let place = (step["before"].as_str(), step["builds"][0].as_str());
-            let is_true = |(before, build): &(&str, &str)| place == (Some(*before), Some(*build));
-            assert!(planted.iter().any(is_true), "{found:#}");
-        }
-        return;
-    }
-    assert_eq!(output.status.code(), Some(0), "{stderr}");
-    let places: Vec<(&str, &str)> = steps
+    let large: Vec<(&str, &str)> = steps
         .iter()
+        .filter(|step| step["probability"].as_f64() >= Some(0.95))
+        .filter(|step| !(0.7..1.4).contains(&step["ratio"].as_f64().unwrap()))
         .map(|step| {
-            assert_eq!(step["builds"].as_array().unwrap().len(), 1, "{found:#}");
             let builds = (step["before"].as_str(), step["builds"][0].as_str());
             (builds.0.unwrap(), builds.1.unwrap())
         })
         .collect();
-    assert_eq!(places, planted, "{found:#}");
+    if output.status.code() == Some(UNDECIDED) {
+        assert!(large.iter().all(|at| planted.contains(at)), "{found:#}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert_eq!(large, planted, "{found:#}");
     for step in steps {
+        assert_eq!(step["builds"].as_array().unwrap().len(), 1, "{found:#}");
         let interval = &step["interval"];
         let (low, high) = (interval["low"].as_f64(), interval["high"].as_f64());
-        assert!(
-            low < step["ratio"].as_f64() && high < Some(1.0),
-            "{found:#}"
-        );
-        assert!(step["probability"].as_f64() >= Some(0.95), "{found:#}");
+        let ratio = step["ratio"].as_f64();
+        assert!(low < ratio && ratio < high, "{found:#}");
     }
-    assert_eq!(found["first_bad"], "sqlite.r3");
     assert!(
         stderr.contains("probe: sqlite.r4 (about 3 to go, at most 24)"),
         "{stderr}"
@@ -265,14 +253,17 @@ fn both_of_two_regressions_are_found() {
     let output = place.run(&[&again[..], &["--resume"]].concat());
     let said = text(&output.stdout);
     assert_eq!((output.status.code(), campaigns(&place)), (Some(0), made));
-    assert!(
-        said.starts_with("update-nonindex: 2 steps\nsqlite.r3: -"),
-        "{said}"
-    );
-    assert!(
-        said.contains("against sqlite.r2 (") && said.contains("\nsqlite.r6: -"),
-        "{said}"
-    );
+    let title = format!("update-nonindex: {} steps\n", steps.len());
+    assert!(said.starts_with(&title), "{said}");
+    for (before, build) in planted {
+        let line = said
+            .lines()
+            .find(|line| line.starts_with(&format!("{build}: -")));
+        assert!(
+            line.is_some_and(|line| line.contains(&format!("against {before} ("))),
+            "{said}"
+        );
+    }
 }
 
 #[test]
