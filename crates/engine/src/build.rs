@@ -88,9 +88,42 @@ pub struct InstalledBuild {
     /// RocksDB's own benchmark program of the same version, where the build has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub db_bench: Option<PathBuf>,
+    /// The server linked several times, each with its functions in another order; the first is
+    /// `server`. Empty of a build that was linked once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
+}
+
+/// One link of a build's objects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// The server program or library.
+    pub server: PathBuf,
+    pub sha256: String,
 }
 
 impl InstalledBuild {
+    /// The number of the link, from 1, that goes with a load of the data, from 1: one after the
+    /// other. `None` of a build that was linked once.
+    pub fn link_of(&self, load: Option<u32>) -> Option<u32> {
+        let links = self.links.len() as u32;
+        let turn = load.unwrap_or(1).saturating_sub(1);
+        (links > 0).then(|| turn % links + 1)
+    }
+
+    /// The build whose server is this link, from 1; unchanged without one.
+    pub fn at_link(&self, number: Option<u32>) -> Self {
+        let link = number.and_then(|number| self.links.get(number.saturating_sub(1) as usize));
+        match link {
+            Some(link) => Self {
+                server: link.server.clone(),
+                server_sha256: link.sha256.clone(),
+                ..self.clone()
+            },
+            None => self.clone(),
+        }
+    }
+
     /// What the engine that is made of it says it is.
     pub(crate) fn info(&self) -> BuildInfo {
         let option = |(name, value): (&String, &String)| format!("{name}: {value}");

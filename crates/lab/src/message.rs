@@ -73,6 +73,15 @@ pub(crate) struct TrialOrder {
     pub patience_ns: u64,
 }
 
+impl TrialOrder {
+    /// Which link of its build it runs, from 1: in turns that of its load, else the first; none if
+    /// the build was linked once.
+    pub fn link(&self) -> Option<u32> {
+        let load = self.load.filter(|_| self.has_turns);
+        self.build.as_ref()?.link_of(load)
+    }
+}
+
 /// The exit code of a trial that could not even write down that it hangs. The last line of its log
 /// says what hangs.
 pub(crate) const HUNG_EXIT: i32 = 70;

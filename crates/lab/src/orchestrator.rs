@@ -468,7 +468,8 @@ fn installed_build(builds: &BuildCache, build: &BuildHeader) -> Result<Installed
             "the build {name} is no longer here; fetch it again with `plimsoll build add {name}`"
         ))
     })?;
-    if installed.server_sha256 != build.server_sha256 {
+    let links = installed.links.iter().map(|link| &link.sha256);
+    if installed.server_sha256 != build.server_sha256 || !links.eq(&build.links) {
         return Err(LabError::Usage(format!(
             "the build {name} is not the one the campaign began with (its server has another \
             checksum); run the plan again"

@@ -193,6 +193,9 @@ fn comparison_json(view: &View, finding: &Finding) -> Value {
         "turns": (!finding.turns.is_empty()).then_some(&finding.turns),
         "why": (!finding.why.is_empty()).then_some(&finding.why),
     });
+    if let Some(layout) = finding.layout {
+        value["layout_half_width"] = json!(layout);
+    }
     if !finding.by_host.is_empty() {
         value["hosts"] = finding.by_host.iter().map(of_host_json).collect();
     }
@@ -236,7 +239,7 @@ fn estimate_json(estimate: &Estimate) -> Value {
 }
 
 fn of_start_json(start: &OfStart) -> Value {
-    json!({
+    let mut value = json!({
         "start": start.start,
         "load": start.load,
         "placement": start.placement,
@@ -245,7 +248,11 @@ fn of_start_json(start: &OfStart) -> Value {
         "typical": start.typical,
         "rounds": start.rounds,
         "disturbed_rounds": start.disturbed,
-    })
+    });
+    if let Some(link) = start.link {
+        value["link"] = json!(link);
+    }
+    value
 }
 
 fn control_json(control: &Control) -> Value {

@@ -282,6 +282,7 @@ fn attack(record: &mut CampaignRecord) {
         info.build = Some(BuildHeader {
             name: next(),
             server_sha256: format!("{server_sha256}{i}"),
+            links: Vec::new(),
             toolchain,
         });
     }

@@ -125,6 +125,7 @@ mod tests {
         assert_eq!(numbers, [1, 1, 2, 2, 1, 1], "each with both loads");
         let start = |placement, ratio| OfStart {
             start: 1,
+            link: None,
             load: 1,
             placement,
             ratio,

@@ -185,6 +185,9 @@ pub struct Finding {
     /// If it depends on turns, the log ratios of its starts in plain turns and in those of each other
     /// form.
     pub forms: Vec<Vec<f64>>,
+    /// How much of the interval's half-width is layout, as a log ratio: where the functions of the
+    /// builds lie. `None` where nothing is known of it.
+    pub layout: Option<f64>,
     /// What it is in each placement; empty with one.
     pub placements: String,
     /// What typical turns and stalls have to do with a throughput that differs; empty where they
@@ -244,6 +247,8 @@ pub struct OfStart {
     pub start: u32,
     /// Which load of the data it began with; 1 if there is one only.
     pub load: u32,
+    /// Which link of its build the cell ran, from 1; none if that was linked once.
+    pub link: Option<u32>,
     /// Which of the campaign's placements it had, from 1.
     pub placement: u32,
     /// New / base over the whole start.

@@ -6,7 +6,7 @@ use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{CampaignRecord, CampaignState};
 
 use super::conditions::{by_placement, conditions};
-use super::estimates::{Class, Levels, Priors, Scales, Spreads, control, estimate};
+use super::estimates::{Class, Layout, Levels, Priors, Scales, Spreads, control, estimate};
 use super::family::decide;
 use super::finding::{
     ALPHA, Basis, Call, Control, Estimate, Finding, Findings, MARGIN, Modes, OfStart,
@@ -87,6 +87,19 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
         })
         .collect();
     decide(&mut all, &judge.looks, margin, alpha);
+    let spread = |of: &Asked<'_, '_>| (of.of.index, class(&of.of.step.name, &of.judged));
+    let of_cells = asked.iter().map(|of| (spread(of), &of.pairs));
+    let of_base = of_control
+        .iter()
+        .map(|(step, judged, pairs)| (class(&step.name, judged), pairs));
+    let layout = Layout::of(of_cells, of_base);
+    for finding in &mut all {
+        let class = (first.is_writing(&finding.step), finding.metric.name);
+        let half_width = finding.estimate.and_then(|of| of.log_interval());
+        let share = layout.share_of_width(finding.cell, class);
+        let width = half_width.zip(share);
+        finding.layout = width.map(|(of, share)| share * of.half_width());
+    }
     let of_forms: Vec<OfForms<'_, '_>> = questions
         .iter()
         .map(|of| OfForms {
@@ -295,6 +308,7 @@ impl<'a> Judge<'a> {
             by_start,
             by_host: hosts,
             hosts: String::new(),
+            layout: None,
             placements,
             modes: modes(pairs),
             forms: Vec::new(),
@@ -445,6 +459,7 @@ fn of_start(start: &StartPairs, placement: u32) -> OfStart {
     OfStart {
         start: start.start,
         load: start.load,
+        link: start.link,
         placement,
         ratio: start.whole.exp(),
         error: start.ratio().within,

@@ -135,7 +135,12 @@ pub fn ending(finding: &Finding) -> String {
         true => format!("errors x {scale:.1}: the base differs from itself by more than they say"),
         false => String::new(),
     };
+    let layout = finding.layout.map(|width| {
+        let of_ratio = 100.0 * width.exp_m1();
+        format!("of its interval +-{of_ratio:.1} % is layout")
+    });
     let parts = [
+        layout.unwrap_or_default(),
         finding.turns.clone(),
         finding.placements.clone(),
         finding.hosts.clone(),

@@ -6,7 +6,7 @@
 use plimsoll_stats::{FEWEST_STARTS, Looks, Stream, Verdict};
 use plimsoll_store::Turn;
 
-use super::estimates::{Class, Levels, Priors, Scales, estimate};
+use super::estimates::{Class, Layout, Levels, Priors, Scales, estimate};
 use super::family::decide;
 use super::finding::{Basis, Call, Control, Estimate, Finding};
 use super::measured::Role;
@@ -37,6 +37,9 @@ struct World {
     load_tests: usize,
     /// How many; starts take one after the other.
     loads: usize,
+    /// Between links of a build, each drawn once per build, test and load; the base's instances
+    /// run the same ones. 0 for builds that were linked once.
+    layout_sd: f64,
     /// ln(rate) falls by so much over a start.
     drift: f64,
     /// The log ratio of cell 0 in test 0.
@@ -58,6 +61,7 @@ const QUIET: World = World {
     load_sd: 0.0,
     load_tests: usize::MAX,
     loads: 1,
+    layout_sd: 0.0,
     drift: 0.0,
     effect: 0.0,
     stall_ms: 0.0,
@@ -111,6 +115,12 @@ impl Simulated {
             let loads: Vec<f64> = (0..instances * world.loads)
                 .map(|_| load_sd * stream.normal())
                 .collect();
+            let links: Vec<f64> = (0..instances * world.loads)
+                .map(|_| match world.layout_sd > 0.0 {
+                    true => world.layout_sd * stream.normal(),
+                    false => 0.0,
+                })
+                .collect();
             let mut of_control = Vec::new();
             let mut of_cells = vec![Vec::new(); world.cells];
             for start in 1..=world.starts {
@@ -120,7 +130,11 @@ impl Simulated {
                         let is_fast = is_changed && stream.unit() < world.modes;
                         let effect = if is_changed { world.effect } else { 0.0 };
                         let mode = if is_fast { 0.3 } else { 0.0 };
-                        let offset = loads[instance * world.loads + start as usize % world.loads]
+                        let load = start as usize % world.loads;
+                        // The base and its second instance are one build.
+                        let build = instance.saturating_sub(1);
+                        let offset = loads[instance * world.loads + load]
+                            + links[build * world.loads + load]
                             + start_sd * stream.normal();
                         let stall_ms = if is_changed { world.stall_ms } else { 0.0 };
                         turns(&world, effect + mode + offset, stall_ms, stream)
@@ -128,7 +142,12 @@ impl Simulated {
                     .collect();
                 let bases = &of_instance[..2];
                 let load = start % world.loads as u32;
-                let with_load = |pairs: StartPairs| StartPairs { load, ..pairs };
+                let link = (world.layout_sd > 0.0).then_some(load + 1);
+                let with_load = |pairs: StartPairs| StartPairs {
+                    load,
+                    link,
+                    ..pairs
+                };
                 let found = start_pairs(start, &bases[..1], &bases[1], true, 0.05);
                 of_control.extend(found.map(with_load));
                 for (cell, of_cell) in of_cells.iter_mut().enumerate() {
@@ -192,8 +211,30 @@ impl Simulated {
                 finding(*test, *cell, estimate.with_errors_times(scale), levels.look)
             })
             .collect();
+        self.tell_layout(&mut all, starts);
         decide(&mut all, &Looks::new(1, ALPHA), MARGIN, ALPHA);
         all
+    }
+
+    /// What the findings say of layout.
+    fn tell_layout(&self, all: &mut [Finding], starts: usize) {
+        let class: Class = (false, "qps");
+        let of = |all: &[StartPairs]| Pairs {
+            starts: all[..starts].to_vec(),
+            ..Pairs::default()
+        };
+        let controls: Vec<Pairs> = self.controls.iter().map(|all| of(all)).collect();
+        let cells: Vec<(usize, Pairs)> = (0..self.world.tests)
+            .flat_map(|test| (0..self.world.cells).map(move |cell| (test, cell)))
+            .map(|(test, cell)| (cell + 1, of(&self.cells[test][cell])))
+            .collect();
+        let layout = Layout::of(
+            cells.iter().map(|(cell, pairs)| ((*cell, class), pairs)),
+            controls.iter().map(|pairs| (class, pairs)),
+        );
+        for finding in all {
+            finding.layout = layout.share_of_width(finding.cell, class);
+        }
     }
 
     /// The verdict on cell 0 in test 0 that anybody who looks after each start sees first.
@@ -252,6 +293,7 @@ fn finding(test: usize, cell: usize, estimate: Estimate, look_level: f64) -> Fin
         by_start: Vec::new(),
         by_host: Vec::new(),
         hosts: String::new(),
+        layout: None,
         placements: String::new(),
         modes: None,
         forms: Vec::new(),
@@ -458,6 +500,43 @@ fn errors_that_the_control_contradicts_are_widened() {
         let of_these = held(all.iter().flat_map(|of| &of.last()[..unlike(of)]));
         println!("    of these tests {of_these:.2}");
     }
+}
+
+/// Links of one build that differ by 1 %, and by nothing. A campaign without links whose builds
+/// differ so has one draw for all of its starts: its interval is too narrow for what it says of
+/// the source.
+#[test]
+fn intervals_of_several_links_hold_what_layout_moves() {
+    for (seed, layout_sd, wanted) in [(51, 0.01, 0.8..1.0), (52, 1e-9, 0.0..0.45)] {
+        let world = World {
+            layout_sd,
+            loads: 4,
+            starts: 8,
+            ..QUIET
+        };
+        let all = campaigns(world, 80, seed);
+        let called = share(&all, |of| of.has_false(is_called));
+        let covered = coverage(&all);
+        let told = all
+            .iter()
+            .flat_map(|of| of.last().iter().filter_map(|of| of.layout));
+        let told: Vec<f64> = told.collect();
+        let mean = told.iter().sum::<f64>() / told.len() as f64;
+        println!(
+            "links that differ by {:.1} %: false calls {called:.2}, coverage {covered:.3}, {mean:.2} \
+            of the width is layout",
+            100.0 * layout_sd
+        );
+        assert!(covered >= 0.93 && called <= 0.1, "{covered} {called}");
+        assert_eq!(told.len(), 80 * world.tests * world.cells);
+        assert!(wanted.contains(&mean), "{mean}");
+    }
+    let once = World {
+        layout_sd: 0.01,
+        ..QUIET
+    };
+    let covered = coverage(&campaigns(once, 80, 53));
+    assert!(covered < 0.9, "{covered}");
 }
 
 #[test]

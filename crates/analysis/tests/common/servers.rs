@@ -162,6 +162,7 @@ pub fn servers(roles: [&str; 4], extra: &str) -> CampaignRecord {
         header.build = Some(BuildHeader {
             name: header.label.rsplit_once('.').unwrap().0.to_owned(),
             server_sha256: sha256.to_owned(),
+            links: Vec::new(),
             toolchain: map(&[
                 ("packager", packager),
                 ("compiler", compiler),

@@ -13,7 +13,8 @@ use serde_json::Value;
 use crate::support::{Place, text};
 
 /// Hardly optimised, so that a version is made in seconds.
-const QUICK: &str = "quick = \"-O0\"\n";
+const QUICK: &str = "quick = \"-O0\"\n\
+    quick_links = { options = \"-O0 -ffunction-sections\", links = 4 }\n";
 
 /// Sources that `make servers` fetched, as files of C.
 fn sources(test: &str) -> Option<[(&'static str, PathBuf); 2]> {
@@ -47,8 +48,12 @@ fn succeed(output: &Output) {
 }
 
 fn make(place: &Place, source: &str, label: &str) -> Output {
+    make_with(place, source, label, "quick")
+}
+
+fn make_with(place: &Place, source: &str, label: &str, flags: &str) -> Output {
     let arguments = ["build", "make", "sqlite", "--source", source];
-    let more = ["--flags", "quick", "--label", label];
+    let more = ["--flags", flags, "--label", label];
     command(place, &[&arguments[..], &more].concat())
         .output()
         .unwrap()
@@ -143,6 +148,110 @@ fn versions_are_made_of_their_file_and_run_beside_the_bundled_one() {
         let has = |text: &str| ready.build_options.iter().any(|option| option == text);
         assert!(has("THREADSAFE=1"), "{cell}: {:?}", ready.build_options);
     }
+}
+
+/// Four libraries of one object file; each start runs the next one, and all candidates the same.
+#[test]
+fn each_start_runs_another_link_of_a_build() {
+    let Some(sources) = sources("each_start_runs_another_link_of_a_build") else {
+        return;
+    };
+    let place = Place::new();
+    let (_, file) = &sources[1];
+    succeed(&make_with(
+        &place,
+        file.to_str().unwrap(),
+        "many",
+        "quick_links",
+    ));
+    let show = |more: &[&str]| {
+        let arguments = [&["build", "show", "sqlite+many"], more].concat();
+        command(&place, &arguments).output().unwrap().stdout
+    };
+    let shown: Value = serde_json::from_slice(&show(&["--json"])).unwrap();
+    let links = shown["build"]["links"].as_array().unwrap();
+    let mut sums: Vec<&str> = links
+        .iter()
+        .map(|of| of["sha256"].as_str().unwrap())
+        .collect();
+    assert_eq!(shown["build"]["server_sha256"], sums[0]);
+    assert_eq!(shown["build"]["server"], links[0]["server"]);
+    sums.sort_unstable();
+    sums.dedup();
+    assert_eq!(sums.len(), 4, "{shown:#}");
+    let lines = text(&show(&[]));
+    assert_eq!(lines.matches("\nlink ").count(), 4, "{lines}");
+    // The same functions, in another order.
+    let functions = |number: usize| {
+        let server = links[number]["server"].as_str().unwrap();
+        let names = Command::new("nm").args(["-n", server]).output().unwrap();
+        let names = text(&names.stdout);
+        let of_line = |line: &str| {
+            let name = line.split(" t sqlite3").nth(1)?;
+            Some(name.to_owned())
+        };
+        names.lines().filter_map(of_line).collect::<Vec<String>>()
+    };
+    let (mut first, mut second) = (functions(0), functions(1));
+    assert!(first.len() > 500 && first != second, "{}", first.len());
+    first.sort_unstable();
+    second.sort_unstable();
+    assert_eq!(first, second);
+
+    let plan = crate::support::SMALL_PLAN
+        .replace("builds = [\"sqlite\"]", "builds = [\"sqlite+many\"]")
+        .replace("sqlite.wal_full", "sqlite+many.wal_full");
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let confirm = ["confirm", "plan.toml", "--step", "qr100", "--time", "2s"];
+    let more = ["--starts", "5", "--slices", "20ms"];
+    let ran = command(&place, &[&confirm[..], &more].concat())
+        .output()
+        .unwrap();
+    let stderr = text(&ran.stderr);
+    assert!(matches!(ran.status.code(), Some(0 | 4)), "{stderr}");
+    let campaign = Store::new(place.path("plimsoll-runs"))
+        .find(None)
+        .unwrap()
+        .load()
+        .unwrap();
+    let header = &campaign.header;
+    assert_eq!(header.confirm.as_ref().unwrap().loads, Some(4));
+    let build = header.cells[0].build.as_ref().unwrap();
+    assert_eq!(build.links.len(), 4);
+    for trial in &campaign.trials {
+        let start = trial
+            .events
+            .iter()
+            .find_map(|stamped| match &stamped.event {
+                Event::TrialStart(start) => Some(start),
+                _ => None,
+            });
+        let start = start.unwrap();
+        let expected = (start.block - 1) % 4 + 1;
+        assert_eq!((start.load, start.link), (Some(expected), Some(expected)));
+    }
+    let shown = command(&place, &["show", "--json"]).output().unwrap();
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let starts = shown["comparisons"][0]["starts"].as_array().unwrap();
+    let links: Vec<u64> = starts
+        .iter()
+        .map(|of| of["link"].as_u64().unwrap())
+        .collect();
+    assert_eq!(links, [1, 2, 3, 4, 1], "{starts:#?}");
+
+    // Recipes that do not know how say so before anything is fetched.
+    let refused = command(
+        &place,
+        &["build", "make", "mariadb@11.8", "--flags", "quick_links"],
+    )
+    .output()
+    .unwrap();
+    let stderr = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.contains("mariadb cannot be linked several times"),
+        "{stderr}"
+    );
 }
 
 #[test]

@@ -192,6 +192,7 @@ mod tests {
                 server_options: vec!["--mysqlx=OFF".into()],
                 storage_plugins: BTreeMap::new(),
                 db_bench: None,
+                links: Vec::new(),
             },
         };
         assert_eq!(read(&before).unwrap(), None);

@@ -168,6 +168,7 @@ fn with_build(
         name: build.name,
         server_sha256: build.server_sha256,
         toolchain: build.toolchain,
+        links: build.links.into_iter().map(|link| link.sha256).collect(),
     });
     Ok(CellHeader {
         version: about.version,

@@ -85,6 +85,7 @@ mod tests {
             boot_id: "b".into(),
             load: None,
             host: Some(host.into()),
+            link: None,
             machine_id: None,
         });
         let done = Event::TrialDone(TrialDone {

@@ -169,6 +169,7 @@ pub(super) mod tests {
             boot_id: "b".into(),
             load: None,
             host: Some(host.into()),
+            link: None,
             machine_id: None,
         };
         let folder = dir.file_name().unwrap().to_string_lossy().into_owned();

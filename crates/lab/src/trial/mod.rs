@@ -224,6 +224,7 @@ fn begin(
         pid_start_ticks: process_start_ticks(pid).unwrap_or(0),
         boot_id: boot_id().unwrap_or_default(),
         load: order.load,
+        link: order.link(),
         host: order.host.clone(),
         machine_id: machine_id().ok(),
     }))?;

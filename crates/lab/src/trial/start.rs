@@ -44,7 +44,11 @@ impl Trial<'_> {
     pub(super) fn engine(&self) -> Result<Box<dyn Engine>, EngineError> {
         let order = self.order;
         match &order.cell.server {
-            None => engine(&order.cell.build, order.build.as_ref()),
+            None => {
+                let build = order.build.as_ref();
+                let build = build.map(|build| build.at_link(order.link()));
+                engine(&order.cell.build, build.as_ref())
+            }
             Some(server) => external_engine(External {
                 server: server.clone(),
                 password: order.password.clone(),

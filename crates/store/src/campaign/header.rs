@@ -81,6 +81,9 @@ pub struct BuildHeader {
     pub server_sha256: String,
     /// What must be equal for builds to be strictly comparable: packager, compiler, flags.
     pub toolchain: BTreeMap<String, String>,
+    /// sha256 of each link of the server; empty if it was linked once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<String>,
 }
 
 /// A cell's build and config as found when the campaign was made.

@@ -68,6 +68,9 @@ pub struct TrialStart {
     /// Which of the loads of its cell's data it begins with, from 1; none if there is one only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<u32>,
+    /// Which link of its build it ran, from 1; none if the build was linked once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<u32>,
     /// The name of the machine, where the campaign runs on several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,

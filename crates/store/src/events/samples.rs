@@ -34,6 +34,7 @@ pub(crate) fn one_of_each() -> Vec<Event> {
             pid_start_ticks: 9,
             boot_id: "b".into(),
             host: Some("h1".into()),
+            link: Some(3),
             machine_id: Some("c0ffee".into()),
         }),
         Event::ServerReady(ServerReady {
@@ -299,6 +300,7 @@ fn trial_start() -> impl Strategy<Value = Event> {
             pid_start_ticks,
             boot_id,
             host,
+            link: None,
             machine_id,
         })
     })

@@ -77,6 +77,7 @@ pub fn trial_start(trial: u32, attempt: u32) -> Event {
         load: None,
         boot_id: "boot".into(),
         host: None,
+        link: None,
         machine_id: None,
     })
 }

@@ -11,12 +11,14 @@ use crate::verdicts::pairs::Pairs;
 pub(crate) type Class = (bool, &'static str);
 
 /// The variance of one candidate against the mean of two, over that of one against one.
-const AGAINST_TWO: f64 = 0.75;
+pub(super) const AGAINST_TWO: f64 = 0.75;
 
 /// What each class knows of the variance between starts or blocks, for a cell against its base.
 #[derive(Debug)]
 pub(crate) struct Priors {
     classes: BTreeMap<Class, StartsPrior>,
+    /// If builds were linked several times: of the control alone, in which there is no layout.
+    of_controls: Option<BTreeMap<Class, StartsPrior>>,
     /// The variance of a cell against its base, over that of the control.
     to_control: f64,
 }
@@ -33,18 +35,17 @@ impl Priors {
             Basis::Slices => AGAINST_TWO,
             Basis::Blocks | Basis::Screen => 1.0,
         };
-        let mut classes: BTreeMap<Class, Vec<StartsVariance>> = BTreeMap::new();
-        let cells = cells.into_iter().map(|of| (of, 1.0));
+        let cells: Vec<(Class, &Pairs)> = cells.into_iter().collect();
+        let has_links = cells.iter().any(|(_, pairs)| pairs.has_links());
         let controls = controls.into_iter().map(|of| (of, to_control));
-        for ((class, pairs), scale) in cells.chain(controls) {
-            let known = StartsVariance::of(&pairs.units()).map(|of| of.times(scale));
-            classes.entry(class).or_default().extend(known);
-        }
-        let known = classes
-            .into_iter()
-            .filter_map(|(class, known)| Some((class, StartsPrior::of_class(&known)?)));
+        let cells = cells.into_iter().map(|of| (of, 1.0));
+        let (classes, of_controls) = match has_links {
+            true => (by_class(cells), Some(by_class(controls))),
+            false => (by_class(cells.chain(controls)), None),
+        };
         Self {
-            classes: known.collect(),
+            classes,
+            of_controls,
             to_control,
         }
     }
@@ -56,7 +57,23 @@ impl Priors {
 
     /// For the base against its second instance.
     pub fn of_control(&self, class: Class) -> Option<StartsPrior> {
-        self.of_cell(class)
-            .map(|prior| prior.with_common_times(1.0 / self.to_control))
+        let classes = self.of_controls.as_ref().unwrap_or(&self.classes);
+        let prior = classes.get(&class).copied();
+        prior.map(|prior| prior.with_common_times(1.0 / self.to_control))
     }
+}
+
+/// What each class knows, of pairs with the factor that their variance is brought to a cell's by.
+fn by_class<'a>(
+    all: impl Iterator<Item = ((Class, &'a Pairs), f64)>,
+) -> BTreeMap<Class, StartsPrior> {
+    let mut classes: BTreeMap<Class, Vec<StartsVariance>> = BTreeMap::new();
+    for ((class, pairs), scale) in all {
+        let known = StartsVariance::of(&pairs.units()).map(|of| of.times(scale));
+        classes.entry(class).or_default().extend(known);
+    }
+    let known = classes
+        .into_iter()
+        .filter_map(|(class, known)| Some((class, StartsPrior::of_class(&known)?)));
+    known.collect()
 }

@@ -6,7 +6,7 @@ use itertools::Itertools;
 use plimsoll_core::units::NS_PER_S;
 use plimsoll_stats::mean;
 use plimsoll_store::Turn;
-use plimsoll_store::event::Event;
+use plimsoll_store::event::{Event, TrialStart};
 
 use super::stalls::Stalls;
 use super::starts::{Form, StartPairs, by_form, start_pairs};
@@ -233,19 +233,22 @@ impl Meeting<'_, '_> {
         ns as f64 / NS_PER_S
     }
 
-    /// Which load of the data the start began with.
-    fn load(&self) -> Option<u32> {
+    /// The first event of the cell's trial.
+    fn trial_start(&self) -> Option<&TrialStart> {
         let events = &self.other.record?.events;
         events.iter().find_map(|stamped| match &stamped.event {
-            Event::TrialStart(start) => start.load,
+            Event::TrialStart(start) => Some(start),
             _ => None,
         })
     }
 
     fn start(&self, judged: &Judged) -> Option<StartPairs> {
-        let load = self.load().unwrap_or(1);
-        self.start_of(judged)
-            .map(|start| StartPairs { load, ..start })
+        let of_trial = self.trial_start();
+        self.start_of(judged).map(|start| StartPairs {
+            load: of_trial.and_then(|of| of.load).unwrap_or(1),
+            link: of_trial.and_then(|of| of.link),
+            ..start
+        })
     }
 
     fn start_of(&self, judged: &Judged) -> Option<StartPairs> {

@@ -70,6 +70,12 @@ impl Pairs {
         self.starts.iter().map(StartPairs::ratio).collect()
     }
 
+    /// Whether the cell's build was linked several times: then what its starts say differs by
+    /// layout, too.
+    pub fn has_links(&self) -> bool {
+        self.starts.iter().any(|start| start.link.is_some())
+    }
+
     /// The log ratio of a typical round, the mean over starts.
     pub fn typical(&self) -> Option<f64> {
         let starts: Option<Vec<f64>> = self.starts.iter().map(StartPairs::typical).collect();

@@ -21,6 +21,8 @@ pub(crate) struct StartPairs {
     pub start: u32,
     /// Which load of the data it began with; 1 if there is one only.
     pub load: u32,
+    /// Which link of its build the cell ran; none if that was linked once.
+    pub link: Option<u32>,
     /// The log ratio over the whole start: of sums over all rounds that both sides have. Stalls
     /// count in it with the time they take.
     pub whole: f64,
@@ -38,6 +40,7 @@ impl StartPairs {
         Self {
             start,
             load: 1,
+            link: None,
             whole,
             batches: Vec::new(),
             rounds: Vec::new(),
@@ -55,6 +58,7 @@ impl StartPairs {
         let plain = Self::plain(self.start, self.whole - self.typical()?);
         Some(Self {
             load: self.load,
+            link: self.link,
             ..plain
         })
     }
@@ -92,6 +96,7 @@ pub(crate) fn start_pairs(
     Some(StartPairs {
         start,
         load: 1,
+        link: None,
         whole: whole(&rounds)?,
         batches: batches.unwrap_or_default(),
         rounds: rounds

@@ -77,6 +77,11 @@ fn rows_of(build: InstalledBuild) -> Vec<(&'static str, String)> {
     };
     rows.push((program, build.server.display().to_string()));
     rows.push(("sha256", build.server_sha256));
+    let links = build.links.into_iter().enumerate();
+    rows.extend(links.map(|(number, link)| {
+        let path = link.server.display();
+        ("link", format!("{} {} {path}", number + 1, link.sha256))
+    }));
     rows.extend(
         TOOLCHAIN
             .iter()

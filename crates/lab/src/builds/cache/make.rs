@@ -16,8 +16,7 @@ use crate::builds::inspect::basedir::recognise;
 use crate::builds::install::from_source::FromSource;
 use crate::builds::install::open_rights;
 use crate::builds::lock::{COMPILE_DEADLINE, Lock};
-use crate::builds::make::flags::FlagSet;
-use crate::builds::make::recipe::{MakePlan, MakeRecipe};
+use crate::builds::make::recipe::MakePlan;
 use crate::builds::make::{GivenSource, Make, Shops, Source, needs, version};
 use crate::builds::progress::{FetchProgress, Stage, Watch};
 use crate::builds::recipes::recipe::Recipe;
@@ -85,11 +84,11 @@ impl BuildCache {
                 "a label is for a source of your own: give --source, or leave out --label".into(),
             ));
         }
-        let (how, flags) = self.recipe_of(request.engine, request.flags.as_deref())?;
+        let plan = self.recipe_of(request.engine, request.flags.as_deref())?;
         let name = BuildName {
             engine: request.engine,
             version: request.version.clone(),
-            source: Some(format!("{SOURCE}-{}", flags.name)),
+            source: Some(format!("{SOURCE}-{}", plan.flags.name)),
         };
         let resolved = self.resolve(&name)?;
         watch.name = resolved.name.clone();
@@ -100,7 +99,6 @@ impl BuildCache {
         let lock = self.dir.join(LOCKS).join(format!("{series}.lock"));
         let _lock = Lock::take_within(COMPILE_DEADLINE, &lock, watch)?;
         if let Some(record) = record::read(&self.dir.join(&resolved.name)).ok().flatten() {
-            let plan = MakePlan { how, flags };
             let now = record.provenance.made.as_ref();
             let now = now.map(|made| Make::identity(&plan, &made.source, &made.source));
             if self.is_same(&record, &now.transpose()?) {
@@ -123,8 +121,8 @@ impl BuildCache {
                 request.engine, request.engine
             )));
         }
-        let (how, flags) = self.recipe_of(request.engine, request.flags.as_deref())?;
-        let word = || format!("{}-{}", given.word(), flags.name);
+        let plan = self.recipe_of(request.engine, request.flags.as_deref())?;
+        let word = || format!("{}-{}", given.word(), plan.flags.name);
         let label = request.label.clone().unwrap_or_else(word);
         check_label(&label, "label").map_err(|error| BuildError::Usage(error.to_string()))?;
         self.check_label_is_free(&label)?;
@@ -133,11 +131,10 @@ impl BuildCache {
         watch.begin(Stage::Checking)?;
         if let GivenSource::Folder(folder) = given {
             // Before anything is read or copied.
-            version::read(folder, &folder.display().to_string(), &how)?;
+            version::read(folder, &folder.display().to_string(), &plan.how)?;
         }
-        needs::check(&how.needs)?;
+        needs::check(&plan.how.needs)?;
         let source = Source::of_given(given, watch)?;
-        let plan = MakePlan { how, flags };
         let key = source.workshop(&name, request.engine, &plan.flags.name);
         // Commits of two checkouts may be asked for under one label.
         let mut locks = vec![&key, &name];
@@ -202,25 +199,21 @@ impl BuildCache {
         let Some(flags) = name.source.as_deref().and_then(flags_of) else {
             return Ok(None);
         };
-        let (_, flags) = self.recipe_of(name.engine, flags)?;
+        let plan = self.recipe_of(name.engine, flags)?;
         let recipes = self.sources.iter();
         let recipes: Vec<Recipe> = recipes
             .filter(|recipe| recipe.engine == name.engine)
-            .map(|recipe| recipe.with_flags(&flags))
+            .map(|recipe| recipe.with_flags(&plan))
             .collect();
         let name = BuildName {
-            source: Some(format!("{SOURCE}-{}", flags.name)),
+            source: Some(format!("{SOURCE}-{}", plan.flags.name)),
             ..name.clone()
         };
         Ok(Some((name, recipes)))
     }
 
     /// How an engine's sources are compiled, with the flags of this name.
-    fn recipe_of(
-        &self,
-        engine: EngineName,
-        flags: Option<&str>,
-    ) -> Result<(MakeRecipe, FlagSet), BuildError> {
+    fn recipe_of(&self, engine: EngineName, flags: Option<&str>) -> Result<MakePlan, BuildError> {
         let how = self.sources.iter().find(|recipe| recipe.engine == engine);
         let how = how.and_then(|recipe| recipe.make.clone());
         let Some(how) = how else {
@@ -234,7 +227,13 @@ impl BuildCache {
         };
         let sets = flag_sets().with_own(&self.dir)?;
         let flags = sets.find(flags.unwrap_or(&how.flags))?;
-        Ok((how, flags))
+        let set = flags.name.clone();
+        MakePlan::new(how, flags).ok_or_else(|| {
+            BuildError::Usage(format!(
+                "{engine} cannot be linked several times, as the flag set {set} asks for: its \
+                recipe has no [make.link]; choose a set without links"
+            ))
+        })
     }
 
     /// Whether an engine's recipe of sources was ever compiled.

@@ -222,6 +222,7 @@ fn describe(
         server_options: Vec::new(),
         storage_plugins: BTreeMap::new(),
         db_bench: None,
+        links: Vec::new(),
     };
     finish(short_version(&version), &mut build)?;
     Ok(build)

@@ -241,6 +241,7 @@ fn recognise(
         server_options: layout.server_options.clone(),
         storage_plugins: layout.storage_plugins.clone(),
         db_bench: layout.db_bench.as_ref().map(in_root),
+        links: Vec::new(),
     })
 }
 

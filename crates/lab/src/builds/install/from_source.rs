@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::toolchain::PACKAGER;
-use plimsoll_engine::InstalledBuild;
+use plimsoll_engine::{InstalledBuild, Link};
 
 use crate::builds::error::BuildError;
 use crate::builds::fetch::apt::upstream_version;
 use crate::builds::fetch::fetcher::Fetcher;
 use crate::builds::folder::{self, remove, text_of};
-use crate::builds::inspect::server_file::real_program;
+use crate::builds::inspect::server_file::{real_program, sha256};
 use crate::builds::lock::Lock;
 use crate::builds::make::{Make, Source, verify};
 use crate::builds::manifest;
@@ -57,6 +57,7 @@ impl FromSource<'_> {
         folder::make(self.partial)?;
         fs::rename(&made.root, &root).map_err(BuildError::io("move the build to", &root))?;
         let mut build = recognise(&root)?;
+        build.links = links(&root, &made.links)?;
         let told = [
             (PACKAGER, MAKER.to_owned()),
             (SOURCE, made.from.source.clone()),
@@ -81,6 +82,28 @@ impl FromSource<'_> {
         self.make.close()?;
         Ok((root, record))
     }
+}
+
+/// The links of a server, which all have to be different programs.
+fn links(root: &Path, files: &[PathBuf]) -> Result<Vec<Link>, BuildError> {
+    let mut links: Vec<Link> = Vec::new();
+    for file in files {
+        let server = root.join(file);
+        let sum = sha256(&server)?;
+        if let Some(same) = links.iter().find(|link| link.sha256 == sum) {
+            return Err(BuildError::Unfit(format!(
+                "{} and {} are the same program: the linker gave both one order of functions; \
+                use another version of lld",
+                same.server.display(),
+                server.display()
+            )));
+        }
+        links.push(Link {
+            server,
+            sha256: sum,
+        });
+    }
+    Ok(links)
 }
 
 /// The source of a recipe: as it was fetched before, or fetched now.

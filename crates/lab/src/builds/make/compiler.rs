@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::builds::error::BuildError;
 use crate::builds::inspect::server_file::run;
+use crate::builds::make::recipe::{LINKER, LINKER_PACKAGE};
 
 pub(crate) const CC: &str = "gcc";
 pub(crate) const CXX: &str = "g++";
@@ -29,19 +30,26 @@ impl Compiler {
     /// Asks the compiler for its version.
     pub fn find(options: &str) -> Result<Self, BuildError> {
         Ok(Self {
-            version: first_line(CC, &["--version"])?,
-            binutils: first_line("ld", &["--version"])?,
-            libc: first_line("getconf", &["GNU_LIBC_VERSION"])?,
+            version: first_line(CC, PACKAGE, &["--version"])?,
+            binutils: first_line("ld", PACKAGE, &["--version"])?,
+            libc: first_line("getconf", PACKAGE, &["GNU_LIBC_VERSION"])?,
             native: options.contains("=native").then(processor),
         })
+    }
+
+    /// Adds the linker of builds with several links to what is known of binutils.
+    pub fn add_linker(&mut self) -> Result<(), BuildError> {
+        let linker = first_line(LINKER, LINKER_PACKAGE, &["--version"])?;
+        self.binutils = format!("{}, {linker}", self.binutils);
+        Ok(())
     }
 }
 
 /// The first line that a program of the toolchain prints.
-fn first_line(program: &str, arguments: &[&str]) -> Result<String, BuildError> {
+fn first_line(program: &str, package: &str, arguments: &[&str]) -> Result<String, BuildError> {
     let text = run(Path::new(program), arguments, &BTreeMap::new()).map_err(|problem| {
         BuildError::Client(format!(
-            "{program} does not run here: {problem}; install it with `apt-get install {PACKAGE}`"
+            "{program} does not run here: {problem}; install it with `apt-get install {package}`"
         ))
     })?;
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())

@@ -5,12 +5,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use plimsoll_core::name::check_label;
+use serde::Deserialize;
 
 use crate::builds::error::BuildError;
 use crate::builds::folder::text_of;
 
 /// The user's file in the cache's folder: `NAME = "OPTIONS"`, one a line.
 pub(crate) const OWN_FILE: &str = "flags.toml";
+/// With fewer links an interval knows next to nothing of what they differ by.
+const FEWEST_LINKS: u32 = 4;
+const MOST_LINKS: u32 = 64;
+/// Without it a linker has whole files to put into another order.
+const FUNCTION_SECTIONS: &str = "-ffunction-sections";
 
 /// Compiler options under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,11 +24,68 @@ pub(crate) struct FlagSet {
     pub name: String,
     /// As a compiler takes them, separated by blanks.
     pub options: String,
+    /// How often the server is linked, each time with its functions in another order; 0 for once,
+    /// in the linker's own order.
+    pub links: u32,
 }
 
 /// All sets, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct FlagSets(BTreeMap<String, String>);
+pub(crate) struct FlagSets(BTreeMap<String, Set>);
+
+/// A set as it is written: options alone, or with a number of links.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected options, or { options = \"...\", links = 4 }"
+)]
+enum Set {
+    Options(String),
+    Linked(Linked),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Linked {
+    options: String,
+    links: u32,
+}
+
+impl Set {
+    fn options(&self) -> &str {
+        match self {
+            Self::Options(options) | Self::Linked(Linked { options, .. }) => options,
+        }
+    }
+
+    fn links(&self) -> u32 {
+        match self {
+            Self::Options(_) => 0,
+            Self::Linked(linked) => linked.links,
+        }
+    }
+
+    /// What is wrong with the links that it asks for.
+    fn wrong_links(&self) -> Option<String> {
+        let Self::Linked(Linked { options, links }) = self else {
+            return None;
+        };
+        if !(FEWEST_LINKS..=MOST_LINKS).contains(links) {
+            return Some(format!(
+                "has {links} links; write {FEWEST_LINKS} to {MOST_LINKS}"
+            ));
+        }
+        if all_of(options).all(|option| option != FUNCTION_SECTIONS) {
+            return Some(format!("has links and lacks {FUNCTION_SECTIONS}"));
+        }
+        let orders_itself = all_of(options).any(|option| option.starts_with("-flto"));
+        orders_itself.then(|| "has links and -flto, which orders functions itself".to_owned())
+    }
+}
+
+fn all_of(options: &str) -> impl Iterator<Item = &str> {
+    options.split(' ').filter(|option| !option.is_empty())
+}
 
 impl FlagSets {
     /// Reads the sets of a file. `file` names it in errors.
@@ -33,9 +96,10 @@ impl FlagSets {
                 my_o3 = \"-O3 -fno-omit-frame-pointer\""
             ))
         };
-        let sets: BTreeMap<String, String> =
+        let sets: BTreeMap<String, Set> =
             toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
-        for (name, options) in &sets {
+        for (name, set) in &sets {
+            let options = set.options();
             check_label(name, "flag set").map_err(|error| wrong(error.to_string()))?;
             // They pass through shells and makefiles of other people.
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=+.,:/ ".contains(c);
@@ -48,6 +112,9 @@ impl FlagSets {
                 return Err(wrong(format!(
                     "{name} names no level of optimisation (-O2)"
                 )));
+            }
+            if let Some(problem) = set.wrong_links() {
+                return Err(wrong(format!("{name} {problem}")));
             }
         }
         Ok(Self(sets))
@@ -74,9 +141,10 @@ impl FlagSets {
     /// The set of this name.
     pub fn find(&self, name: &str) -> Result<FlagSet, BuildError> {
         match self.0.get(name) {
-            Some(options) => Ok(FlagSet {
+            Some(set) => Ok(FlagSet {
                 name: name.to_owned(),
-                options: options.clone(),
+                options: set.options().to_owned(),
+                links: set.links(),
             }),
             None => {
                 let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
@@ -122,7 +190,19 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, wanted) in [
-            ("a = 1", "invalid type"),
+            ("a = 1", "expected options, or"),
+            (
+                "a = { options = \"-O2 -ffunction-sections\", links = 3 }",
+                "a has 3 links; write 4 to 64",
+            ),
+            (
+                "a = { options = \"-O2\", links = 4 }",
+                "a has links and lacks -ffunction-sections",
+            ),
+            (
+                "a = { options = \"-O2 -ffunction-sections -flto\", links = 4 }",
+                "a has links and -flto",
+            ),
             ("\"a.b\" = \"-O2\"", "\"a.b\" is not a flag set"),
             ("a = \"-O2 $(id)\"", "a has '$'"),
             ("a = \"-g\"", "a names no level of optimisation"),

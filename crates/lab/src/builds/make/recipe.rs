@@ -34,6 +34,36 @@ pub(crate) struct MakeRecipe {
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     pub steps: Vec<Step>,
+    /// How the server is linked once more, for flag sets with links; none if that is not known.
+    pub link: Option<LinkStep>,
+}
+
+/// Links the server of the objects that are there. `{link}` has the options for the linker, and
+/// `{to}` is the file to write.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkStep {
+    /// The server, below the prefix.
+    pub program: PathBuf,
+    pub run: Vec<String>,
+}
+
+impl LinkStep {
+    /// The file of a link, from 1, below the prefix: the first is the server itself, and others lie
+    /// next to it, under names that nobody takes for another version of it.
+    pub fn file(&self, number: u32) -> PathBuf {
+        let name = self.program.file_name().unwrap_or_default();
+        let name = name.to_string_lossy();
+        match number {
+            0 | 1 => self.program.clone(),
+            _ => self.program.with_file_name(format!("link{number}-{name}")),
+        }
+    }
+
+    /// What the compiler is told for a link, from 1.
+    pub fn options(number: u32) -> String {
+        format!("-fuse-ld=lld -Wl,--shuffle-sections=.text*={number}")
+    }
 }
 
 /// Where a number of the version stands.
@@ -82,6 +112,10 @@ pub(crate) struct More {
     pub run: Vec<String>,
 }
 
+/// Puts the functions that it links into the order of a seed.
+pub(crate) const LINKER: &str = "ld.lld";
+pub(crate) const LINKER_PACKAGE: &str = "lld";
+
 /// A recipe with a set of flags: what is run is known but for paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MakePlan {
@@ -99,7 +133,9 @@ impl MakeRecipe {
             return Err("[make] lacks version, steps or objects".to_owned());
         }
         let files = self.version.iter().flat_map(|mark| &mark.files);
-        if let Some(outside) = files.chain(&self.holds).find(|file| !is_inside(file)) {
+        let program = self.link.as_ref().map(|link| &link.program);
+        let mut paths = files.chain(&self.holds).chain(program);
+        if let Some(outside) = paths.find(|file| !is_inside(file)) {
             return Err(format!("{} leaves the source", outside.display()));
         }
         let is_one = |need: &Need| need.program.is_some() != need.header.is_some();
@@ -109,10 +145,33 @@ impl MakeRecipe {
                 need.package
             ));
         }
+        if self.link.as_ref().is_some_and(|link| link.run.is_empty()) {
+            return Err("[make.link] runs nothing".to_owned());
+        }
         let empty = self.steps.iter().find(|step| step.run.is_empty());
         empty.map_or(Ok(()), |step| {
             Err(format!("step {} runs nothing", step.name))
         })
+    }
+}
+
+impl MakePlan {
+    /// A recipe with a set of flags; `None` if that set has links and the recipe has none.
+    pub fn new(mut how: MakeRecipe, flags: FlagSet) -> Option<Self> {
+        if flags.links > 0 {
+            how.link.as_ref()?;
+            how.needs.push(Need {
+                program: Some(LINKER.to_owned()),
+                header: None,
+                package: LINKER_PACKAGE.to_owned(),
+            });
+        }
+        Some(Self { how, flags })
+    }
+
+    /// How the server is linked several times; none if it is linked once.
+    pub fn link(&self) -> Option<&LinkStep> {
+        self.how.link.as_ref().filter(|_| self.flags.links > 0)
     }
 }
 

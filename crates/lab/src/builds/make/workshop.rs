@@ -12,7 +12,7 @@ use crate::builds::inspect::server_file::hexadecimal;
 use crate::builds::make::account::Account;
 use crate::builds::make::compiler::{CC, CXX, Compiler};
 use crate::builds::make::needs::{self, is_program};
-use crate::builds::make::recipe::{MakePlan, Step, filled, staged};
+use crate::builds::make::recipe::{LinkStep, MakePlan, Step, filled, staged};
 use crate::builds::make::run::{Run, count_objects, log_of};
 use crate::builds::make::source::Source;
 use crate::builds::make::verify::RECORD;
@@ -57,6 +57,8 @@ pub(crate) struct Make<'a> {
 pub(crate) struct Made {
     /// Holds what was installed; below the workshop.
     pub root: PathBuf,
+    /// The files of the server's links, below the root; none if it was linked once.
+    pub links: Vec<PathBuf>,
     pub from: MadeFrom,
 }
 
@@ -101,15 +103,49 @@ impl Make<'_> {
                 root.display()
             )));
         }
+        let links = self.link(&shop, &version, account, watch)?;
         account.take_back(&root)?;
         Ok(Made {
             root,
+            links,
             from: MadeFrom {
                 objects: count_objects(&shop),
                 seconds: started.elapsed().as_secs(),
                 ..from
             },
         })
+    }
+
+    /// Links the server as often as the flag set says, each time with its functions in another
+    /// order. Returns the files, below what was installed.
+    fn link(
+        &self,
+        shop: &Path,
+        version: &str,
+        account: Account,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<PathBuf>, BuildError> {
+        let Some(link) = self.plan.link() else {
+            return Ok(Vec::new());
+        };
+        let root = staged(&shop.join("stage"), &self.plan.how.prefix);
+        let mut files = Vec::new();
+        for number in 1..=self.plan.flags.links {
+            let file = link.file(number);
+            let own = [
+                ("link", LinkStep::options(number)),
+                ("to", root.join(&file).display().to_string()),
+            ];
+            let step = Step {
+                name: format!("link {number} of {}", self.plan.flags.links),
+                run: link.run.iter().map(|text| filled(text, &own)).collect(),
+                more: Vec::new(),
+                once: false,
+            };
+            self.step(&step, shop, version, account, watch)?;
+            files.push(file);
+        }
+        Ok(files)
     }
 
     /// Nothing goes on with what is not a source of the engine. Another commit of the checkout may
@@ -266,9 +302,12 @@ impl Make<'_> {
 }
 
 fn made_from(plan: &MakePlan, hash: &str, family: &str) -> Result<MadeFrom, BuildError> {
-    let compiler = Compiler::find(&plan.flags.options)?;
     let how = &plan.how;
-    let tools = format!(
+    let mut compiler = Compiler::find(&plan.flags.options)?;
+    if plan.link().is_some() {
+        compiler.add_linker()?;
+    }
+    let mut tools = format!(
         "{:?}\n{:?}\n{}\n{}\n{}\n{}\n{}\n{}",
         how.steps,
         how.env,
@@ -279,6 +318,10 @@ fn made_from(plan: &MakePlan, hash: &str, family: &str) -> Result<MadeFrom, Buil
         compiler.libc,
         compiler.native.as_deref().unwrap_or_default(),
     );
+    if let Some(link) = plan.link() {
+        let options = LinkStep::options(1);
+        tools += &format!("\n{:?}\n{options}\n{}", link.run, plan.flags.links);
+    }
     let sum = |text: &str| hexadecimal(Sha256::new_with_prefix(text));
     Ok(MadeFrom {
         identity: sum(&format!("{tools}\n{hash}")),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::builds::error::BuildError;
 use crate::builds::make::flags::FlagSet;
-use crate::builds::make::recipe::MakeRecipe;
+use crate::builds::make::recipe::{MakePlan, MakeRecipe};
 
 /// Where a package comes from: the ordinary client that fetches it and what that client calls it.
 /// Never a host.
@@ -269,11 +269,12 @@ impl Recipe {
         }
     }
 
-    /// This recipe of a source with a set of flags.
-    pub(crate) fn with_flags(&self, flags: &FlagSet) -> Self {
+    /// This recipe of a source with a set of flags, and what it takes to compile it so.
+    pub(crate) fn with_flags(&self, plan: &MakePlan) -> Self {
         Self {
-            source: format!("{}-{}", self.source, flags.name),
-            flags: Some(flags.clone()),
+            source: format!("{}-{}", self.source, plan.flags.name),
+            flags: Some(plan.flags.clone()),
+            make: Some(plan.how.clone()),
             ..self.clone()
         }
     }

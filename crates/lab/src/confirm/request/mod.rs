@@ -313,6 +313,12 @@ fn confirm(
         }
         (false, _) => BLOCKS_TIME_NS,
     });
+    // Each link of a build goes with a load, so that both count once.
+    let links = candidates.headers.iter().filter_map(|header| {
+        let links = header.build.as_ref()?.links.len() as u32;
+        Some(links).filter(|links| *links > 0)
+    });
+    let links = links.min().filter(|_| is_slices);
     let steps = divisions[0].steps.iter().map(|step| step.name.clone());
     let has_budget = budget.is_some();
     Ok(Confirm {
@@ -334,6 +340,7 @@ fn confirm(
         loads: match choice.loads {
             LoadsChoice::Shared => None,
             LoadsChoice::Own(Some(loads)) => Some(loads),
+            LoadsChoice::Own(None) if links.is_some() => links,
             LoadsChoice::Own(None) if has_budget => Some(LOADS_IN_BUDGET),
             LoadsChoice::Own(None) => Some(LOADS),
         },
