@@ -166,6 +166,21 @@ fn units(starts: &[StartRatio]) -> Vec<StartRatio> {
     groups.into_iter().map(mean_of).collect()
 }
 
+/// What the mean of a load's starts varies by at least: the mean over loads of `variance / n_l`; 0
+/// where each start counts once, and of loads that have one start.
+fn least_of_loads(starts: &[StartRatio]) -> f64 {
+    let loads = by_load(starts);
+    if loads.len() < LOADS_AS_UNITS {
+        return 0.0;
+    }
+    let several = loads.iter().filter(|of| of.len() > 1);
+    let of_means: Vec<f64> = several.map(|of| variance(of) / of.len() as f64).collect();
+    match of_means.is_empty() {
+        true => 0.0,
+        false => mean(&of_means),
+    }
+}
+
 /// The ratios of each load.
 fn by_load(starts: &[StartRatio]) -> Vec<Vec<f64>> {
     let mut groups: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -270,7 +285,8 @@ impl StartsPrior {
 ///
 /// If the data was loaded more than once, what loads differ by adds to the error: two or three loads
 /// by what the class knows of it, and from [`LOADS_AS_UNITS`] loads on because the mean of each load
-/// counts once, in place of each start.
+/// counts once, in place of each start. Such a mean is known no better than its starts say by lying
+/// apart: if something changed from some start on, the means of loads agree and are not known.
 ///
 /// With one start the error is its own, with as many degrees of freedom as `batches` less one, and
 /// holds for that start alone. `None` without either.
@@ -279,6 +295,7 @@ pub fn over_starts(
     prior: Option<StartsPrior>,
     batches: usize,
 ) -> Option<OverStarts> {
+    let least = least_of_loads(starts);
     let starts = &units(starts)[..];
     let estimate = mean(&starts.iter().map(|start| start.ratio).collect::<Vec<f64>>());
     let known = match starts {
@@ -289,7 +306,11 @@ pub fn over_starts(
         },
         _ => {
             let of = StartsVariance::of(starts)?;
-            prior.map_or_else(|| of.floored(), |prior| prior.moderated(of))
+            let known = prior.map_or_else(|| of.floored(), |prior| prior.moderated(of));
+            KnownVariance {
+                variance: known.variance.max(least),
+                ..known
+            }
         }
     };
     let of_starts = known.times(1.0 / starts.len() as f64);
@@ -331,6 +352,20 @@ mod tests {
         assert!(found.estimate.abs() < 1e-12);
         assert!((found.interval(0.95).high - 4.302_65 * 0.1 / 3f64.sqrt()).abs() < 1e-4);
         assert!(found.p > 0.99);
+    }
+
+    /// Half of the starts of each load were at another level: the means of loads agree.
+    #[test]
+    fn loads_whose_starts_differ_alike_are_not_known_well() {
+        let start = |number: u32| StartRatio {
+            ratio: if number < 4 { 0.0 } else { -0.5 } + 0.001 * f64::from(number % 4),
+            within: Some(0.01),
+            load: number % 4,
+        };
+        let all: Vec<StartRatio> = (0..8).map(start).collect();
+        let found = over_starts(&all, None, 8).unwrap();
+        let interval = found.interval(0.95);
+        assert!(interval.holds(0.0) && interval.holds(-0.5), "{interval:?}");
     }
 
     #[test]
