@@ -8,7 +8,7 @@ use plimsoll_testkit::cached_build;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{Place, UNDECIDED, processes_in, text, wait, wait_until};
+use crate::support::{LIMITS, Place, UNDECIDED, processes_in, text, wait, wait_until};
 
 const PLAN: &str = r#"
 name = "tests"
@@ -38,10 +38,6 @@ settings = { journal_mode = "delete", synchronous = "full" }
 [config.r5]
 settings = { journal_mode = "delete", synchronous = "full" }
 "#;
-
-/// Other tests run at the same time.
-const LIMITS: &str =
-    "[limits]\nforeign = \"90%\"\nsteal = \"90%\"\nturn = \"90%\"\nleak = \"90%\"\n";
 
 const SEARCH: [&str; 14] = [
     "bisect",

@@ -10,7 +10,7 @@ use plimsoll_store::event::Event;
 use plimsoll_testkit::cached_build;
 use serde_json::Value;
 
-use crate::support::{Place, text};
+use crate::support::{LIMITS, Place, text};
 
 /// Hardly optimised, so that a version is made in seconds.
 const QUICK: &str = "quick = \"-O0\"\n\
@@ -201,7 +201,7 @@ fn each_start_runs_another_link_of_a_build() {
     let plan = crate::support::SMALL_PLAN
         .replace("builds = [\"sqlite\"]", "builds = [\"sqlite+many\"]")
         .replace("sqlite.wal_full", "sqlite+many.wal_full");
-    fs::write(place.path("plan.toml"), plan).unwrap();
+    fs::write(place.path("plan.toml"), plan + LIMITS).unwrap();
     let confirm = ["confirm", "plan.toml", "--step", "qr100", "--time", "2s"];
     let more = ["--starts", "5", "--slices", "20ms"];
     let ran = command(&place, &[&confirm[..], &more].concat())

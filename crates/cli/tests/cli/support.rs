@@ -29,6 +29,10 @@ write_rows = "2K"
 duration = "1s"
 "#;
 
+/// For a plan of slices whose starts must all count: other tests run at the same time.
+pub const LIMITS: &str =
+    "[limits]\nforeign = \"90%\"\nsteal = \"90%\"\nturn = \"90%\"\nleak = \"90%\"\n";
+
 /// A folder with a plan, a store and a data folder.
 pub struct Place {
     pub dir: TempDir,

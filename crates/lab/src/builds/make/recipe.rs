@@ -60,7 +60,7 @@ impl LinkStep {
         }
     }
 
-    /// What the compiler is told for a link, from 1.
+    /// The options of the compiler for a link, from 1.
     pub fn options(number: u32) -> String {
         format!("-fuse-ld=lld -Wl,--shuffle-sections=.text*={number}")
     }
