@@ -657,18 +657,20 @@ fn a_drain_vacuums_all_tables_and_writes_a_checkpoint() {
         assert_eq!(
             statements,
             [
+                "set synchronous_commit = local; select pg_logical_emit_message(true, 'plimsoll', \
+                 '')",
                 &format!("vacuum ({options}) \"pi1\""),
                 &format!("vacuum ({options}) \"pi2\""),
                 "checkpoint"
             ]
         );
         assert!(
-            actions[0].result.contains("pi1_marketsegment"),
+            actions[1].result.contains("pi1_marketsegment"),
             "{}",
-            actions[0].result
+            actions[1].result
         );
-        assert!(actions[0].result.contains("2000"), "{}", actions[0].result);
-        assert_eq!(actions[2].result, "");
+        assert!(actions[1].result.contains("2000"), "{}", actions[1].result);
+        assert_eq!((&*actions[0].result, &*actions[3].result), ("", ""));
         // Its waiting is the plan's business: it came back at once.
         assert!(Instant::now() < later);
         wait_until("the statistics of the vacuum", || {
@@ -685,6 +687,42 @@ fn a_drain_vacuums_all_tables_and_writes_a_checkpoint() {
                 .unwrap(),
             Some(3000)
         );
+    }
+}
+
+/// Commits that do not wait for the log left pages that no vacuum could mark yet, more of them in 18
+/// than in 15: a scan of an index alone was measured at half its rate.
+#[test]
+fn after_a_drain_all_pages_are_visible_to_all() {
+    for major in MAJORS {
+        let Some(build) = build(
+            "postgres_sessions::after_a_drain_all_pages_are_visible_to_all",
+            major,
+        ) else {
+            continue;
+        };
+        let (_folders, server) = quick(
+            &build,
+            &[
+                ("autovacuum", "off"),
+                ("synchronous_commit", "off"),
+                // Nobody else flushes the log in time.
+                ("wal_writer_delay", "10s"),
+            ],
+        );
+        let mut session = server.connect().unwrap();
+        load(&mut *session, 20_000);
+        let later = Instant::now() + DEADLINE;
+        let tables = ["pi1".to_owned()];
+        server
+            .drain(&tables, &DrainLimits::new(later, later, &never))
+            .unwrap();
+        let mut pages = |which: &str| {
+            let sql = format!("select {which} from pg_class where relname = 'pi1'");
+            session.query_integer(&sql).unwrap()
+        };
+        assert!(pages("relpages").unwrap() > 100);
+        assert_eq!(pages("relallvisible"), pages("relpages"), "{major}");
     }
 }
 
@@ -739,6 +777,7 @@ fn a_drain_that_is_stopped_or_too_late_says_so() {
         assert_eq!(
             results,
             [
+                "",
                 "cancelled: stopped; debt is left",
                 "left out: stopped; debt is left"
             ]
@@ -751,7 +790,7 @@ fn a_drain_that_is_stopped_or_too_late_says_so() {
             )
             .unwrap();
         // A busy machine may use up the limit before the vacuum begins.
-        let results = [&actions[0].result, &actions[1].result];
+        let results = [&actions[1].result, &actions[2].result];
         assert!(
             results
                 .iter()

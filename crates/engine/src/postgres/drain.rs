@@ -1,4 +1,5 @@
-//! Working off debt: every table vacuumed and analysed at the same time, then a checkpoint.
+//! Working off debt: the log flushed, every table vacuumed and analysed at the same time, then a
+//! checkpoint.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +21,15 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(30);
 
 /// What is kept of the server's words about one statement.
 const RESULT_CHARS: usize = 4000;
+
+/// Commits in a way that waits for the log, and so for all that was committed before it. Without
+/// `synchronous_commit` a vacuum soon after a load cannot yet mark rows as committed, nor pages as
+/// visible to all: scans of an index alone then look into the table for ever.
+const FLUSH: &str =
+    "set synchronous_commit = local; select pg_logical_emit_message(true, 'plimsoll', '')";
+
+/// The version that [`FLUSH`] needs.
+const FLUSH_FROM: u32 = 90_600;
 
 /// SQLSTATE `query_canceled`.
 const CANCELLED: &str = "57014";
@@ -58,15 +68,18 @@ pub(super) fn watch(
     Ok(actions)
 }
 
-/// All tables at the same time.
+/// All tables at the same time, when what was committed is in the log.
 fn vacuum_all(
     link: &Link,
     version_num: u32,
     tables: &[String],
     limits: &DrainLimits<'_>,
 ) -> Result<Vec<DrainAction>, EngineError> {
+    let flush = (version_num >= FLUSH_FROM).then(|| FLUSH.to_owned());
+    let mut actions = run_all(link, flush.as_slice(), limits)?;
     let vacuums = tables.iter().map(|table| vacuum(table, version_num));
-    run_all(link, &vacuums.collect::<Vec<_>>(), limits)
+    actions.extend(run_all(link, &vacuums.collect::<Vec<_>>(), limits)?);
+    Ok(actions)
 }
 
 /// The statement for one table. From 12 on the server skips the indexes of a table with few dead
