@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::estimates::estimate::Interval;
 use crate::estimates::moderated::{KnownVariance, OUTLIER, VariancePrior, variance_prior};
-use crate::numbers::distribution::{student_quantile, student_two_sided};
+use crate::numbers::distribution::{f_quantile, student_quantile, student_two_sided};
 use crate::numbers::order::{mean, median, variance};
 
 /// What one start says: its log ratio, and the error that it is known with.
@@ -141,6 +141,9 @@ const LOADS_AS_UNITS: usize = 4;
 /// A variance of means of loads that the class expects less often than this is left as it is: in
 /// one test of PostgreSQL loads differ by 10 %, and in the one beside it by nothing that is seen.
 const OUTLIER_OF_LOADS: f64 = 0.95;
+/// Starts of one load that lie further apart than the means of loads allow, less often than this by
+/// chance, have something in common that loads have not.
+const CONTRADICTION: f64 = 0.99;
 
 /// What counts once: each start, or the mean of those that begin with one load.
 fn units(starts: &[StartRatio]) -> Vec<StartRatio> {
@@ -166,19 +169,34 @@ fn units(starts: &[StartRatio]) -> Vec<StartRatio> {
     groups.into_iter().map(mean_of).collect()
 }
 
-/// What the mean of a load's starts varies by at least: the mean over loads of `variance / n_l`; 0
-/// where each start counts once, and of loads that have one start.
-fn least_of_loads(starts: &[StartRatio]) -> f64 {
+/// What the mean of a load's starts varies by, from these alone: the mean over loads of `variance /
+/// n_l`. `None` where each start counts once, and if no load has two.
+fn within_loads(starts: &[StartRatio]) -> Option<KnownVariance> {
     let loads = by_load(starts);
     if loads.len() < LOADS_AS_UNITS {
-        return 0.0;
+        return None;
     }
-    let several = loads.iter().filter(|of| of.len() > 1);
-    let of_means: Vec<f64> = several.map(|of| variance(of) / of.len() as f64).collect();
-    match of_means.is_empty() {
-        true => 0.0,
-        false => mean(&of_means),
-    }
+    let several: Vec<&Vec<f64>> = loads.iter().filter(|of| of.len() > 1).collect();
+    let of_means = several.iter().map(|of| variance(of) / of.len() as f64);
+    (!several.is_empty()).then(|| KnownVariance {
+        variance: mean(&of_means.collect::<Vec<_>>()),
+        degrees: several.iter().map(|of| of.len() as f64 - 1.0).sum(),
+    })
+}
+
+/// How far means of loads lie apart, if their starts do not contradict it: with `F` of the two
+/// variances above its 99 % quantile the starts changed alike with each load, and the greater
+/// variance and the smaller degrees of freedom are believed.
+fn not_below(of_means: KnownVariance, within: Option<KnownVariance>) -> KnownVariance {
+    let contradicts = |within: &KnownVariance| {
+        let most = f_quantile(CONTRADICTION, within.degrees, of_means.degrees);
+        within.variance > most * of_means.variance
+    };
+    let change = within.filter(contradicts);
+    change.map_or(of_means, |within| KnownVariance {
+        variance: within.variance,
+        degrees: within.degrees.min(of_means.degrees),
+    })
 }
 
 /// The ratios of each load.
@@ -285,8 +303,9 @@ impl StartsPrior {
 ///
 /// If the data was loaded more than once, what loads differ by adds to the error: two or three loads
 /// by what the class knows of it, and from [`LOADS_AS_UNITS`] loads on because the mean of each load
-/// counts once, in place of each start. Such a mean is known no better than its starts say by lying
-/// apart: if something changed from some start on, the means of loads agree and are not known.
+/// counts once, in place of each start. If something changed from some start on, the means of loads
+/// agree while their starts lie apart; where that is no chance, the starts say how well means are
+/// known.
 ///
 /// With one start the error is its own, with as many degrees of freedom as `batches` less one, and
 /// holds for that start alone. `None` without either.
@@ -295,7 +314,7 @@ pub fn over_starts(
     prior: Option<StartsPrior>,
     batches: usize,
 ) -> Option<OverStarts> {
-    let least = least_of_loads(starts);
+    let within = within_loads(starts);
     let starts = &units(starts)[..];
     let estimate = mean(&starts.iter().map(|start| start.ratio).collect::<Vec<f64>>());
     let known = match starts {
@@ -307,10 +326,7 @@ pub fn over_starts(
         _ => {
             let of = StartsVariance::of(starts)?;
             let known = prior.map_or_else(|| of.floored(), |prior| prior.moderated(of));
-            KnownVariance {
-                variance: known.variance.max(least),
-                ..known
-            }
+            not_below(known, within)
         }
     };
     let of_starts = known.times(1.0 / starts.len() as f64);
