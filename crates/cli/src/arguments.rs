@@ -600,21 +600,16 @@ pub struct Confirm {
     #[arg(long, value_name = "D[,D]", num_args = 0..=1, default_missing_value = "20ms,50ms")]
     pub slices: Option<String>,
     /// Slices: end within this time, loading included; all servers are restarted on restored data
-    /// until every step is known as well as --reads and --writes ask
-    #[arg(
-        long,
-        value_name = "D",
-        default_value = "45m",
-        conflicts_with_all = ["time", "starts", "blocks"]
-    )]
-    pub budget: String,
+    /// until every step is known as well as --reads and --writes ask [default: the plan's, or 45m]
+    #[arg(long, value_name = "D", conflicts_with_all = ["time", "starts", "blocks"])]
+    pub budget: Option<String>,
     /// Slices: a step that reads has been measured enough when its 95 % intervals are within this
-    /// share to either side
-    #[arg(long, value_name = "P", default_value = "1%", value_parser = parse_share)]
-    pub reads: f64,
-    /// Slices: the same for a step that writes
-    #[arg(long, value_name = "P", default_value = "4%", value_parser = parse_share)]
-    pub writes: f64,
+    /// share to either side [default: the plan's, or 1%]
+    #[arg(long, value_name = "P", value_parser = parse_share)]
+    pub reads: Option<f64>,
+    /// Slices: the same for a step that writes [default: the plan's, or 4%]
+    #[arg(long, value_name = "P", value_parser = parse_share)]
+    pub writes: Option<f64>,
     /// Slices: time per step over all starts, in place of a budget [default with --starts: 60s];
     /// blocks: length of a step [default: the plan's, at most 60s]
     #[arg(long, value_name = "D")]
@@ -810,7 +805,7 @@ pub struct Gate {
     /// Do not pass a step that is unfit for its threshold
     #[arg(long)]
     pub strict: bool,
-    /// Plans: how long to measure at most, loads included [default: 45m]
+    /// Plans: how long to measure at most, loads included [default: the plan's, or 45m]
     #[arg(long, value_name = "D")]
     pub budget: Option<String>,
     /// Plans: use only builds in the cache

@@ -67,7 +67,7 @@ pub fn confirm(places: &Places, arguments: &Confirm) -> VerbResult {
     let request = ConfirmRequest {
         survey: &header,
         bisection: None,
-        choice: choice(arguments, steps, is_all)?,
+        choice: choice(arguments, Budget::of(&header.plan), steps, is_all)?,
         data_dir: &data_dir,
         plimsoll_version: env!("CARGO_PKG_VERSION"),
         client_hosts: None,
@@ -203,7 +203,12 @@ fn all_steps(cell: &Cell) -> Vec<String> {
     results_of(&cell.workload)
 }
 
-fn choice(arguments: &Confirm, steps: Vec<String>, is_all: bool) -> Result<ConfirmChoice, Failure> {
+fn choice(
+    arguments: &Confirm,
+    of_plan: Budget,
+    steps: Vec<String>,
+    is_all: bool,
+) -> Result<ConfirmChoice, Failure> {
     let duration = |what: &str, text: &str| {
         let parsed = parse_duration_ns(text)
             .map_err(|error| Failure::usage(format!("{what} {text}: {error}")))?;
@@ -256,9 +261,12 @@ fn choice(arguments: &Confirm, steps: Vec<String>, is_all: bool) -> Result<Confi
             .transpose()?,
         starts: arguments.starts,
         budget: Some(Budget {
-            time_ns: duration("--budget", &arguments.budget)?,
-            reads: arguments.reads,
-            writes: arguments.writes,
+            time_ns: match &arguments.budget {
+                Some(budget) => duration("--budget", budget)?,
+                None => of_plan.time_ns,
+            },
+            reads: arguments.reads.unwrap_or(of_plan.reads),
+            writes: arguments.writes.unwrap_or(of_plan.writes),
         }),
         loads: LoadsChoice::Own(arguments.loads),
         age_ns: arguments
@@ -292,7 +300,37 @@ fn placement(text: &str) -> Result<Placement, Failure> {
 mod tests {
     use std::path::Path;
 
+    use clap::Parser;
+    use plimsoll_core::plan::Plan;
+
     use super::*;
+    use crate::arguments::{Arguments, Verb};
+
+    /// A plan of three minutes was confirmed for 45, while `plan explain` promised three.
+    #[test]
+    fn the_budget_is_the_plans_unless_another_is_given() {
+        let plan = |more: &str| {
+            let text = "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\n\
+                        configs = [\"wal_full\", \"wal_off\"]\n";
+            Plan::parse("t.toml", &format!("{text}{more}")).unwrap()
+        };
+        let budget = |more: &str, given: &[&str]| {
+            let line = [&["plimsoll", "confirm"], given].concat();
+            let Verb::Confirm(arguments) = Arguments::parse_from(line).verb else {
+                panic!("confirm is a verb");
+            };
+            let of_plan = Budget::of(&plan(more));
+            let choice = choice(&arguments, of_plan, Vec::new(), true);
+            let budget = choice.ok().unwrap().budget.unwrap();
+            (budget.time_ns / 60_000_000_000, budget.reads, budget.writes)
+        };
+        let three = "[verdicts]\nbudget = \"3m\"\nwrites = \"9%\"\n";
+        assert_eq!(budget(three, &[]), (3, 0.01, 0.09));
+        assert_eq!(budget(three, &["--budget", "5m"]), (5, 0.01, 0.09));
+        assert_eq!(budget(three, &["--reads", "2%"]), (3, 0.02, 0.09));
+        assert_eq!(budget("[verdicts]\nblocks = 8\n", &[]), (45, 0.01, 0.04));
+        assert_eq!(budget("", &["--writes", "8%"]), (45, 0.01, 0.08));
+    }
 
     /// `run --data D`, and then `confirm`: it loaded its data into the default folder.
     #[test]

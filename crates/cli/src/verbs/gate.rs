@@ -26,9 +26,6 @@ use crate::verbs::running::{
 };
 use crate::verbs::survey::{is_plan, plan_survey};
 
-/// How long a plan is measured if nobody says it.
-const BUDGET: &str = "45m";
-
 pub fn gate(places: &Places, arguments: &Gate) -> VerbResult {
     let store = places.store();
     let request = request(arguments)?;
@@ -108,8 +105,9 @@ fn measured(
     arguments: &Gate,
     request: &GateRequest,
 ) -> Result<Option<CampaignDir>, Failure> {
-    let budget_ns = budget_ns(arguments.budget.as_deref().unwrap_or(BUDGET))?;
+    let given = arguments.budget.as_deref().map(budget_ns).transpose()?;
     let survey = survey(places, plan, arguments)?;
+    let budget_ns = given.unwrap_or(Budget::of(&survey.plan).time_ns);
     let data_dir = places.data_dir()?;
     let asked = ConfirmRequest {
         survey: &survey,

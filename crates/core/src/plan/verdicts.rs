@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::document::Document;
-use super::{Cell, PlanError};
+use super::{Cell, Plan, PlanError};
 use crate::source::Source;
 use crate::written::{Duration, Share};
 
@@ -12,9 +12,6 @@ use crate::written::{Duration, Share};
 /// above 0.05.
 pub const FEWEST_BLOCKS: u32 = 6;
 const MOST_BLOCKS: u32 = 1000;
-/// Half-widths of intervals that are enough for a step that reads and for one that writes.
-const ENOUGH: (f64, f64) = (0.01, 0.04);
-
 /// How the cells of a plan are held against its base, which runs twice.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -35,6 +32,23 @@ pub struct Budget {
     pub reads: f64,
     /// The same for a step that writes.
     pub writes: f64,
+}
+
+impl Budget {
+    /// What a campaign of slices has if neither a plan nor its user gives another.
+    pub const DEFAULT: Self = Self {
+        time_ns: 45 * 60 * 1_000_000_000,
+        reads: 0.01,
+        writes: 0.04,
+    };
+
+    /// That of a plan, if it has one.
+    pub fn of(plan: &Plan) -> Self {
+        match plan.verdicts {
+            Some(Verdicts::Budget(budget)) => budget,
+            _ => Self::DEFAULT,
+        }
+    }
 }
 
 /// `[verdicts]` as it is written.
@@ -93,8 +107,8 @@ impl Source<'_> {
             }
             (None, Some(budget)) if budget.get_ref().0 > 0 => Ok(Some(Verdicts::Budget(Budget {
                 time_ns: budget.get_ref().0,
-                reads: reads.map_or(ENOUGH.0, |share| share.0),
-                writes: writes.map_or(ENOUGH.1, |share| share.0),
+                reads: reads.map_or(Budget::DEFAULT.reads, |share| share.0),
+                writes: writes.map_or(Budget::DEFAULT.writes, |share| share.0),
             }))),
             (None, Some(budget)) => Err(self.error(
                 Some(budget.span()),

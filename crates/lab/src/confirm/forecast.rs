@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::plan::Cell;
-use plimsoll_core::plan::{divide, in_turns, results};
+use plimsoll_core::plan::{Budget, divide, in_turns, results};
 use serde::Serialize;
 
-use super::request::{BUDGET_NS, CellWithSettings, LOADS, blocks_to_decide, slices_bytes};
+use super::request::{CellWithSettings, LOADS, blocks_to_decide, slices_bytes};
 use crate::campaign::state_size;
 use crate::forecast::cell::CellForecast;
 
@@ -99,7 +99,7 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
         .collect();
     let bytes = slices_bytes(&candidates, &divide(workload, in_slices).ok()?, in_slices);
     let slices = SlicesForecast {
-        seconds: BUDGET_NS as f64 / 1e9,
+        seconds: Budget::DEFAULT.time_ns as f64 / 1e9,
         // All candidates have a copy of a state at once. Where the disk has room there are more
         // loads.
         disk_bytes: (state * u64::from(LOADS) + copies) * 6 / 5,
