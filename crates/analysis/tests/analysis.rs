@@ -806,3 +806,19 @@ fn a_step_without_its_turns_is_damaged() {
         view.notes
     );
 }
+
+/// A campaign that another version of the program began, and this one resumed.
+#[test]
+fn trials_of_several_methodology_versions_are_noted() {
+    let campaign = common::sample(2);
+    let mut record = campaign.load();
+    let trial = record.trials.first_mut().unwrap();
+    for stamped in &mut trial.events {
+        if let Event::TrialStart(start) = &mut stamped.event {
+            start.methodology_version += 1;
+        }
+    }
+    let view = analyse(std::slice::from_ref(&record), &Options::default()).unwrap();
+    let is_noted = |note: &String| note.contains("different methodology versions");
+    assert!(view.notes.iter().any(is_noted), "{:?}", view.notes);
+}

@@ -255,7 +255,7 @@ fn main() -> Result<()> {
         )?;
         let printed = serde_json::from_slice(&printed)?;
         let mut said = match kind.is_gate() {
-            true => gate_said(&printed),
+            true => gate_said(&printed)?,
             false => said(&printed, kind.is_aa()),
         };
         if kind.is_truth() {
@@ -425,18 +425,21 @@ fn truths(campaign: &Value, shown: &Value, cells: &[Cell]) -> Vec<Truth> {
 }
 
 /// Steps that a gate between equal cells calls a regression are false ones.
-fn gate_said(gate: &Value) -> Said {
+fn gate_said(gate: &Value) -> Result<Said> {
+    if !gate["refusal"].is_null() || !gate["answer"].is_string() {
+        return Err(format!("the gate measured nothing that it could judge: {gate}").into());
+    }
     let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let steps = gate["steps"].as_array().into_iter().flatten();
     let answers: BTreeMap<String, String> = steps
         .map(|step| (text(step, "step"), text(step, "answer")))
         .collect();
     let red = answers.iter().filter(|(_, answer)| *answer == "regression");
-    Said {
+    Ok(Said {
         false_regressions: red.map(|(step, _)| step.clone()).collect(),
         gate: Some((text(gate, "answer"), answers)),
         ..Said::default()
-    }
+    })
 }
 
 /// `is_aa` if nothing is planted in the other cells.
@@ -499,10 +502,18 @@ fn report(engine: &str, kind: &Kind, all: &[Said]) {
         }
     }
     if kind.is_aa() {
+        // A gate without a decision could not be wrong.
+        let decided = campaigns(&|said| match &said.gate {
+            Some((answer, _)) => ["pass", "regression"].contains(&answer.as_str()),
+            None => true,
+        });
         share(
-            "campaigns with a false regression",
+            match kind.is_gate() {
+                true => "decisions that are a false regression",
+                false => "campaigns with a false regression",
+            },
             campaigns(&|said| !said.false_regressions.is_empty()),
-            all.len(),
+            decided,
         );
         if !kind.is_gate() {
             share(

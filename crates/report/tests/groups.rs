@@ -369,3 +369,37 @@ fn a_post_has_groups_and_prices_too() {
         "{of_rows:?}"
     );
 }
+
+/// Attack: page, terminal, Markdown and JSON tell the same of each group; names are escaped.
+#[test]
+fn all_forms_of_groups_agree() {
+    let folder = campaign(Design::Slices, |test, start| {
+        test != "hot-points" || start == 2
+    });
+    let mut view = view(&folder.load());
+    let cell = view.groups[0].cell;
+    view.cells[cell].label = "<script>alert(1)</script>|x\"y".to_owned();
+    let (page, markdown, lines) = (to_html(&view), to_markdown(&view), verdict_lines(&view));
+    assert!(!page.contains("<script>alert(1)"));
+    let begin = page.find("<h3>Over tests</h3>").unwrap();
+    let table = &page[begin..begin + page[begin..].find("</table>").unwrap()];
+    assert!(table.contains("&lt;script&gt;"), "{table}");
+    for group in &view.groups {
+        let estimate = group.estimate.unwrap();
+        let (low, high) = estimate.interval.unwrap();
+        let of = |ratio: f64| plimsoll_analysis::verdicts::percent(ratio);
+        let shown = format!("{} [{}, {}]", of(estimate.ratio), of(low), of(high));
+        assert!(table.contains(&shown), "{shown} {table}");
+        if group.role.name() == "throughput" {
+            let plain = |text: &str| text.replace([' ', '%', '\\'], "");
+            let shown = plain(&shown);
+            assert!(plain(&lines).contains(&shown), "{shown} {lines}");
+            assert!(plain(&markdown).contains(&shown), "{shown} {markdown}");
+        }
+    }
+    let names = view
+        .groups
+        .iter()
+        .flat_map(|group| group.tests.iter().chain(&group.left_out));
+    assert_eq!(names.count(), 2 * TESTS.len());
+}

@@ -32,6 +32,8 @@ pub struct CampaignInfo {
     pub continuing: String,
     /// What the numbers mean: see the changelog.
     pub methodology_version: u32,
+    /// Those that its trials ran with: another program may have resumed it.
+    pub methodology_versions: BTreeSet<u32>,
     /// The program that made it.
     pub plimsoll_version: String,
     /// Runs planned per cell.
@@ -137,6 +139,12 @@ pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
         name: in_commands(&campaign.path),
         continuing: continuing(header.fleet.as_ref(), &campaign.path),
         methodology_version: header.methodology_version,
+        methodology_versions: campaign
+            .trials
+            .iter()
+            .filter_map(|trial| Some(trial.start()?.methodology_version))
+            .chain([header.methodology_version])
+            .collect(),
         plimsoll_version: header.plimsoll_version.clone(),
         blocks: header.plan.blocks,
         verify: match header.plan.verify {

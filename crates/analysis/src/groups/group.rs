@@ -246,7 +246,10 @@ fn estimate(
         Some((interval.low.exp(), interval.high.exp()))
     };
     let estimate = Estimate {
-        ratio: mean(&ratios).exp(),
+        // From several loads on they count once, and not each start.
+        ratio: known
+            .map_or_else(|| mean(&ratios), |known| known.estimate)
+            .exp(),
         interval: ends(LEVEL),
         level: LEVEL,
         starts: starts.len(),

@@ -328,7 +328,7 @@ fn part(base_us: f64, starts: &[StartRatio], scale: f64) -> CostPart {
     });
     CostPart {
         base_us,
-        difference_us: mean(&differences),
+        difference_us: known.map_or_else(|| mean(&differences), |known| known.estimate),
         interval: interval.map(|interval| (interval.low, interval.high)),
     }
 }
@@ -474,5 +474,21 @@ mod tests {
         for none in ["point-query", "scan", "l.i1", "write-only"] {
             assert_eq!(test_of(none), None, "{none}");
         }
+    }
+
+    /// Five starts of one load, and one of each of three others.
+    #[test]
+    fn the_difference_of_a_cost_is_that_of_its_interval() {
+        let starts: Vec<StartRatio> = (1..=8)
+            .map(|start| StartRatio {
+                ratio: if start <= 5 { 2.0 } else { 0.0 },
+                within: Some(0.1),
+                load: if start <= 5 { 1 } else { start },
+            })
+            .collect();
+        let part = part(60.0, &starts, 1.0);
+        let (low, high) = part.interval.unwrap();
+        let middle = (low + high) / 2.0;
+        assert!((part.difference_us - middle).abs() < 1e-9, "{part:?}");
     }
 }

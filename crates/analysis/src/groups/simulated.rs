@@ -177,3 +177,35 @@ fn tests_without_a_common_start_have_no_number() {
             .all(|group| group.verdict == Verdict::Inconclusive)
     );
 }
+
+/// A campaign of four loads ended behind its fifth start: the ratio stands in the middle of its
+/// interval, and that is the mean of loads.
+#[test]
+fn the_ratio_of_a_group_is_that_of_its_interval() {
+    let ratios: Ratios = (1..=8)
+        .map(|start| {
+            // Five starts of one load, and one of each of the others.
+            let (load, ratio) = match start {
+                1..=5 => (1, -0.10),
+                _ => (start, 0.001 * f64::from(start)),
+            };
+            let within = Some(0.004);
+            let of = StartRatio {
+                ratio,
+                within,
+                load,
+            };
+            (start, of)
+        })
+        .collect();
+    let both = vec![ratios.clone(), ratios];
+    let groups = judged(vec![material(TestGroup::Point, 0, both)], 0.03);
+    let estimate = groups[0].estimate.unwrap();
+    let (low, high) = estimate.interval.unwrap();
+    let middle = (low.ln() + high.ln()) / 2.0;
+    assert!(
+        (estimate.ratio.ln() - middle).abs() < 1e-9,
+        "{} is not in the middle of {low} to {high}",
+        estimate.ratio
+    );
+}

@@ -99,10 +99,10 @@ fn of_campaigns(view: &View) -> Vec<String> {
     let mut versions = view
         .campaigns
         .iter()
-        .map(|campaign| campaign.methodology_version);
+        .flat_map(|campaign| &campaign.methodology_versions);
     if !versions.all_equal() {
         notes.push(
-            "The campaigns were measured by different methodology versions: see the changelog \
+            "Trials were measured by different methodology versions: see the changelog \
             before comparing them."
                 .to_owned(),
         );
