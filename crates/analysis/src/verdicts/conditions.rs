@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use plimsoll_core::plan::Step;
 use plimsoll_stats::{as_percent, mean};
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{CampaignRecord, Confirm, Design, Placement};
+use plimsoll_store::{CampaignRecord, Confirm, Design, Placement, TrialRecord};
 
 use super::finding::OfStart;
 use crate::runs::attempts::server_ready;
 
 /// `by slices: 1 client; clients on CPU 0, servers on CPU 1; 5 candidates take turns of 20 ms, of
-/// 50 ms in steps that write; autovacuum is held meanwhile`; empty for a survey.
+/// 50 ms in steps that write; autovacuum is held meanwhile; 4 links of each build that has several`;
+/// empty for a survey.
 pub(super) fn conditions(campaign: &CampaignRecord) -> String {
     let header = &campaign.header;
     let Some(confirm) = &header.confirm else {
@@ -40,7 +41,21 @@ pub(super) fn conditions(campaign: &CampaignRecord) -> String {
             ),
         }
     }));
+    let ran = campaign.trials.iter().filter_map(TrialRecord::start);
+    parts.extend(links(header, &ran.filter_map(|of| of.link).collect()));
     parts.join("; ")
+}
+
+/// How many links of the builds ran, if a build was linked several times.
+fn links(header: &CampaignHeader, ran: &BTreeSet<u32>) -> Option<String> {
+    let builds = header.cells.iter().filter_map(|cell| cell.build.as_ref());
+    let most = builds.map(|build| build.links.len()).max()?;
+    let of_each = match ran.len() {
+        _ if most == 0 => return None,
+        0 | 1 => "1 link of each build, so that what layout moves is not in the intervals".into(),
+        ran => format!("{ran} links of each build that has several"),
+    };
+    Some(of_each)
 }
 
 /// The confirmed steps of the base.

@@ -81,7 +81,7 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
     let mut all: Vec<Finding> = asked
         .iter()
         .filter_map(|asked| {
-            let prior = priors.of_cell(class(&asked.of.step.name, &asked.judged));
+            let prior = priors.of_cell(class(&asked.of.step.name, &asked.judged), &asked.pairs);
             let scale = scales.of(&asked.of.step.name, asked.judged.metric.name);
             judge.finding(asked, prior, scale, &controls)
         })

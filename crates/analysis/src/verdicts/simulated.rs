@@ -40,6 +40,12 @@ struct World {
     /// Between links of a build, each drawn once per build, test and load; the base's instances
     /// run the same ones. 0 for builds that were linked once.
     layout_sd: f64,
+    /// How many links a build has, at most as many as loads; more loads run them again.
+    links: usize,
+    /// Which builds have several: the base, and the first so many cells. The others' layout is
+    /// part of what they are.
+    is_base_linked: bool,
+    linked_cells: usize,
     /// ln(rate) falls by so much over a start.
     drift: f64,
     /// The log ratio of cell 0 in test 0.
@@ -62,6 +68,9 @@ const QUIET: World = World {
     load_tests: usize::MAX,
     loads: 1,
     layout_sd: 0.0,
+    links: usize::MAX,
+    is_base_linked: true,
+    linked_cells: usize::MAX,
     drift: 0.0,
     effect: 0.0,
     stall_ms: 0.0,
@@ -133,8 +142,16 @@ impl Simulated {
                         let load = start as usize % world.loads;
                         // The base and its second instance are one build.
                         let build = instance.saturating_sub(1);
+                        let is_linked = match build {
+                            0 => world.is_base_linked,
+                            cell => cell <= world.linked_cells,
+                        };
+                        let layout = match is_linked {
+                            true => links[build * world.loads + load % world.links],
+                            false => 0.0,
+                        };
                         let offset = loads[instance * world.loads + load]
-                            + links[build * world.loads + load]
+                            + layout
                             + start_sd * stream.normal();
                         let stall_ms = if is_changed { world.stall_ms } else { 0.0 };
                         turns(&world, effect + mode + offset, stall_ms, stream)
@@ -142,17 +159,20 @@ impl Simulated {
                     .collect();
                 let bases = &of_instance[..2];
                 let load = start % world.loads as u32;
-                let link = (world.layout_sd > 0.0).then_some(load + 1);
-                let with_load = |pairs: StartPairs| StartPairs {
-                    load,
-                    link,
-                    ..pairs
+                let links = world.links.min(world.loads) as u32;
+                let link = Some(load % links + 1).filter(|_| world.layout_sd > 0.0);
+                let with_load = |is_linked: bool| {
+                    move |pairs: StartPairs| StartPairs {
+                        load,
+                        link: link.filter(|_| is_linked),
+                        ..pairs
+                    }
                 };
                 let found = start_pairs(start, &bases[..1], &bases[1], true, 0.05);
-                of_control.extend(found.map(with_load));
+                of_control.extend(found.map(with_load(world.is_base_linked)));
                 for (cell, of_cell) in of_cells.iter_mut().enumerate() {
                     let found = start_pairs(start, bases, &of_instance[cell + 2], true, 0.05);
-                    of_cell.extend(found.map(with_load));
+                    of_cell.extend(found.map(with_load(cell < world.linked_cells)));
                 }
             }
             controls.push(of_control);
@@ -206,7 +226,7 @@ impl Simulated {
             .iter()
             .map(|(test, cell, pairs)| {
                 let scale = scales.of(&step(*test), "qps");
-                let prior = priors.of_cell(class);
+                let prior = priors.of_cell(class, pairs);
                 let estimate = estimate(Basis::Slices, pairs, prior, levels).unwrap();
                 finding(*test, *cell, estimate.with_errors_times(scale), levels.look)
             })
@@ -539,6 +559,72 @@ fn intervals_of_several_links_hold_what_layout_moves() {
     assert!(covered < 0.9, "{covered}");
 }
 
+fn coverage_of_cell(all: &[Simulated], cell: usize) -> f64 {
+    let of_cell = all.iter().flat_map(|of| of.last().iter());
+    held(of_cell.filter(|finding| finding.cell == cell + 1))
+}
+
+/// The base has links and the cells have none, or one cell has and nobody else.
+#[test]
+fn intervals_hold_where_some_builds_have_links() {
+    let world = World {
+        layout_sd: 0.01,
+        loads: 4,
+        starts: 8,
+        ..QUIET
+    };
+    let told = |cell: usize, of: &[Simulated]| {
+        let all = of.iter().flat_map(|of| of.last().iter());
+        let of_cell: Vec<f64> = all
+            .filter(|of| of.cell == cell + 1)
+            .filter_map(|of| of.layout)
+            .collect();
+        (
+            of_cell.len(),
+            of_cell.iter().sum::<f64>() / of_cell.len() as f64,
+        )
+    };
+    let base = World {
+        linked_cells: 0,
+        cells: 1,
+        ..world
+    };
+    let all = campaigns(base, 80, 54);
+    let covered = coverage(&all);
+    let (count, mean) = told(0, &all);
+    let called = share(&all, |of| of.has_false(is_called));
+    println!("the base alone: {covered:.3}, called {called:.2}, told {count} {mean:.2}");
+    let one = World {
+        is_base_linked: false,
+        linked_cells: 1,
+        ..world
+    };
+    let all = campaigns(one, 80, 55);
+    let of_cells = [0, 1, 2].map(|cell| coverage_of_cell(&all, cell));
+    println!("one cell: {of_cells:.3?}, told {:?}", told(0, &all));
+    assert!(covered >= 0.93, "{covered}");
+    assert_eq!(count, 80 * base.tests);
+    assert!(of_cells.iter().all(|of| *of >= 0.93), "{of_cells:?}");
+}
+
+/// Eight loads of four links: what the links differ by is known from four. This is why `confirm`
+/// takes no more loads than links.
+#[test]
+fn more_loads_than_links_are_no_more_links() {
+    let world = World {
+        layout_sd: 0.01,
+        loads: 8,
+        links: 4,
+        starts: 8,
+        ..QUIET
+    };
+    let all = campaigns(world, 80, 56);
+    let covered = coverage(&all);
+    let called = share(&all, |of| of.has_false(is_called));
+    println!("8 loads of 4 links: {covered:.3}, called {called:.2}");
+    assert!(covered < 0.9 && called > 0.2, "{covered} {called}");
+}
+
 #[test]
 fn two_modes_are_told_and_their_interval_is_not_believed() {
     let world = World {
@@ -602,7 +688,7 @@ fn by_blocks(noise: Noise, blocks: usize, effect: f64, stream: &mut Stream) -> V
         .iter()
         .enumerate()
         .map(|(step, pairs)| {
-            let of = estimate(Basis::Blocks, pairs, priors.of_cell(class), levels).unwrap();
+            let of = estimate(Basis::Blocks, pairs, priors.of_cell(class, pairs), levels).unwrap();
             let basis = Basis::Blocks;
             Finding {
                 basis,

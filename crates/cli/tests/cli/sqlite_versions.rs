@@ -203,7 +203,7 @@ fn each_start_runs_another_link_of_a_build() {
         .replace("sqlite.wal_full", "sqlite+many.wal_full");
     fs::write(place.path("plan.toml"), plan + LIMITS).unwrap();
     let confirm = ["confirm", "plan.toml", "--step", "qr100", "--time", "2s"];
-    let more = ["--starts", "5", "--slices", "20ms"];
+    let more = ["--starts", "5", "--slices", "20ms", "--placement", "none"];
     let ran = command(&place, &[&confirm[..], &more].concat())
         .output()
         .unwrap();
@@ -232,6 +232,14 @@ fn each_start_runs_another_link_of_a_build() {
     }
     let shown = command(&place, &["show", "--json"]).output().unwrap();
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(
+        shown["conditions"]
+            .as_str()
+            .map(|of| of.ends_with("; 4 links of each build that has several")),
+        Some(true),
+        "{}",
+        shown["conditions"]
+    );
     let starts = shown["comparisons"][0]["starts"].as_array().unwrap();
     let links: Vec<u64> = starts
         .iter()

@@ -84,10 +84,19 @@ fn is_session(pid: u32, dir: &Path) -> bool {
         .as_ref()
         .and_then(|program| program.file_name()?.to_str());
     // A program that was replaced meanwhile is called `postgres (deleted)`.
-    let is_server = name.is_some_and(|name| name.split(' ').next() == Some(TITLED));
+    let is_server = name.is_some_and(|name| name.split(' ').next().is_some_and(is_titled));
     // It works in `TRIAL/pgdata`.
     is_server
         && working_dir(pid).is_some_and(|at| at.parent().is_some_and(|data| is_trial_of(data, dir)))
+}
+
+/// The server, or another link of it: `link2-postgres`.
+fn is_titled(name: &str) -> bool {
+    let link = name.strip_prefix("link").and_then(|of| of.split_once('-'));
+    match link {
+        Some((number, server)) => number.parse::<u32>().is_ok() && server == TITLED,
+        None => name == TITLED,
+    }
 }
 
 /// `-D DIR/...`, `--datadir=DIR/...`.
@@ -226,5 +235,37 @@ mod tests {
         assert_eq!(stranger.try_wait().unwrap(), None, "a stranger was killed");
         stranger.kill().unwrap();
         stranger.wait().unwrap();
+    }
+
+    /// Sessions of a build's second link are called after that; see `LinkStep::file`.
+    #[test]
+    fn sessions_of_other_links_are_known_without_their_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let work = root.join("campaign/1-a1/pgdata");
+        fs::create_dir_all(&work).unwrap();
+        for (name, is_ours) in [
+            ("postgres", true),
+            ("link2-postgres", true),
+            ("link64-postgres", true),
+            ("link-postgres", false),
+            ("my-postgres", false),
+        ] {
+            let program = root.join(name);
+            fs::copy("/bin/sleep", &program).unwrap();
+            let mut session = Command::new(&program)
+                .arg("60")
+                .env_clear()
+                .current_dir(&work)
+                .process_group(0)
+                .spawn()
+                .unwrap();
+            end_below(&root.join("campaign"));
+            std::thread::sleep(Duration::from_millis(50));
+            let has_ended = session.try_wait().unwrap().is_some();
+            let _ = session.kill();
+            session.wait().unwrap();
+            assert_eq!(has_ended, is_ours, "{name}");
+        }
     }
 }

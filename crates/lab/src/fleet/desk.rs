@@ -291,7 +291,8 @@ impl Shared<'_> {
         for cell in &self.campaign.header.cells {
             let Some(build) = &cell.build else { continue };
             let is_there = |there: &super::wire::HostBuild| {
-                (&there.name, &there.server_sha256) == (&build.name, &build.server_sha256)
+                (&there.name, &there.server_sha256, &there.links)
+                    == (&build.name, &build.server_sha256, &build.links)
             };
             if !link.hello.builds.iter().any(is_there) {
                 let text = format!("copying the build {}", build.name);
@@ -300,6 +301,7 @@ impl Shared<'_> {
                 link.hello.builds.push(super::wire::HostBuild {
                     name: build.name.clone(),
                     server_sha256: build.server_sha256.clone(),
+                    links: build.links.clone(),
                 });
             }
         }

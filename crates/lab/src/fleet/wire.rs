@@ -126,6 +126,9 @@ pub struct HostBuild {
     pub name: String,
     /// sha256 of its server.
     pub server_sha256: String,
+    /// sha256 of each link of its server; the first is the same for any number of them.
+    #[serde(default)]
+    pub links: Vec<String>,
 }
 
 /// A notice of a campaign, as far as a desk shows those of hosts.

@@ -117,9 +117,10 @@ fn hello(places: &WorkPlaces, program: &Path, version: &str) -> Result<Hello, La
     let builds = BuildCache::new(&places.builds)
         .sums()
         .map_err(LabError::from)?;
-    let of_build = |(name, server_sha256)| HostBuild {
+    let of_build = |(name, server_sha256, links)| HostBuild {
         name,
         server_sha256,
+        links,
     };
     Ok(Hello {
         version: version.to_owned(),

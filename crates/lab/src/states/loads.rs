@@ -18,17 +18,18 @@ pub(super) struct Took {
     pub copying: Duration,
 }
 
-/// The load, from 1, of a block or start, from 1. They take one load after the other. `made` are
-/// those that are there, with the time that each took; one that is not there is made if that fits
-/// into its share of the budget.
+/// The load, from 1, of a block or start, from 1. They take one load after the other, and each
+/// meets all of the `placements`. `made` are those that are there, with the time that each took; one
+/// that is not there is made if that fits into its share of the budget.
 pub(super) fn load_of(
     block: u32,
     asked: u32,
+    placements: u32,
     made: &BTreeMap<u32, Took>,
     budget: Option<Duration>,
 ) -> u32 {
     let turn = block.saturating_sub(1);
-    let next = turn % asked + 1;
+    let next = in_turn(turn, asked, placements) + 1;
     let has_time = || {
         let (Some(budget), Some(last)) = (budget, made.values().last()) else {
             return true;
@@ -43,8 +44,25 @@ pub(super) fn load_of(
     if made.len() as u32 >= asked || has_time() {
         return next;
     }
-    let again = turn as usize % made.len();
-    made.keys().nth(again).copied().unwrap_or(next)
+    let again = in_turn(turn, made.len() as u32, placements);
+    made.keys().nth(again as usize).copied().unwrap_or(next)
+}
+
+/// The load, from 0, of a turn, from 0. A placement stays for two turns. When both are where they
+/// began, loads move on by two: if a load met one placement alone, what placements differ by would
+/// be taken for what loads differ by.
+fn in_turn(turn: u32, loads: u32, placements: u32) -> u32 {
+    let moved = match placements {
+        0 | 1 => 0,
+        _ => 2 * (turn / both_begin_again(loads, placements)),
+    };
+    (turn + moved) % loads
+}
+
+/// After so many turns, at most twice as many as there are pairs.
+fn both_begin_again(loads: u32, placements: u32) -> u32 {
+    let again = (1..=2 * placements).find(|times| (times * loads).is_multiple_of(2 * placements));
+    again.unwrap_or(1) * loads
 }
 
 #[cfg(test)]
@@ -55,7 +73,7 @@ mod tests {
     fn loads(asked: u32, load_s: u64, budget_s: Option<u64>) -> Vec<u32> {
         let mut made = BTreeMap::new();
         let start = |block| {
-            let load = load_of(block, asked, &made, budget_s.map(Duration::from_secs));
+            let load = load_of(block, asked, 1, &made, budget_s.map(Duration::from_secs));
             let loading = Duration::from_secs(load_s);
             let copying = if made.is_empty() {
                 loading
@@ -87,6 +105,26 @@ mod tests {
     #[test]
     fn a_campaign_that_goes_on_makes_the_load_of_its_start() {
         let none = BTreeMap::new();
-        assert_eq!(load_of(9, 6, &none, Some(Duration::from_secs(10))), 3);
+        assert_eq!(load_of(9, 6, 1, &none, Some(Duration::from_secs(10))), 3);
+    }
+
+    #[test]
+    fn each_load_meets_each_placement_equally_often() {
+        for (loads, placements) in (1..=9).flat_map(|loads| [1, 2, 3].map(|of| (loads, of))) {
+            // As `Confirm::placement_number` has it.
+            let placement = |turn: u32| turn / loads.min(2) % placements;
+            let mut counts: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+            let turns = loads * both_begin_again(loads, placements);
+            for turn in 0..turns {
+                let met = (in_turn(turn, loads, placements), placement(turn));
+                *counts.entry(met).or_default() += 1;
+            }
+            assert_eq!(counts.len() as u32, loads * placements, "{counts:?}");
+            let each = turns / (loads * placements);
+            assert!(
+                counts.values().all(|count| *count == each),
+                "{loads} {placements}: {counts:?}"
+            );
+        }
     }
 }

@@ -70,7 +70,8 @@ impl<'a> States<'a> {
         let asked = confirm.loads.filter(|loads| *loads > 1)?;
         let budget = confirm.budget.as_ref();
         let budget = budget.map(|budget| Duration::from_nanos(budget.time_ns));
-        Some(load_of(block, asked, &self.making, budget))
+        let placements = confirm.placements().count() as u32;
+        Some(load_of(block, asked, placements, &self.making, budget))
     }
 
     /// Puts a copy of the cell's data into a directory; nothing where trials begin without data. A

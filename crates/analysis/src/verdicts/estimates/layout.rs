@@ -36,13 +36,16 @@ impl Layout {
         cells: impl IntoIterator<Item = ((usize, Class), &'a Pairs)>,
         control: impl IntoIterator<Item = (Class, &'a Pairs)>,
     ) -> Self {
-        let mut of_cells: BTreeMap<(usize, Class), Between> = BTreeMap::new();
-        for (of, pairs) in cells.into_iter().filter(|(_, pairs)| pairs.has_links()) {
-            of_cells.entry(of).or_default().add(pairs);
-        }
         let mut of_control: BTreeMap<Class, Between> = BTreeMap::new();
+        let mut is_base_linked = false;
         for (of, pairs) in control {
+            is_base_linked |= pairs.has_links();
             of_control.entry(of).or_default().add(pairs);
+        }
+        let mut of_cells: BTreeMap<(usize, Class), Between> = BTreeMap::new();
+        let is_linked = |pairs: &Pairs| is_base_linked || pairs.has_links();
+        for (of, pairs) in cells.into_iter().filter(|(_, pairs)| is_linked(pairs)) {
+            of_cells.entry(of).or_default().add(pairs);
         }
         let share = |(of, between): ((usize, Class), Between)| {
             let control = of_control.get(&of.1)?;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use itertools::Itertools;
 use plimsoll_core::units::NS_PER_S;
 use plimsoll_stats::mean;
-use plimsoll_store::Turn;
-use plimsoll_store::event::{Event, TrialStart};
+use plimsoll_store::{TrialRecord, Turn};
 
 use super::stalls::Stalls;
 use super::starts::{Form, StartPairs, by_form, start_pairs};
@@ -233,17 +232,8 @@ impl Meeting<'_, '_> {
         ns as f64 / NS_PER_S
     }
 
-    /// The first event of the cell's trial.
-    fn trial_start(&self) -> Option<&TrialStart> {
-        let events = &self.other.record?.events;
-        events.iter().find_map(|stamped| match &stamped.event {
-            Event::TrialStart(start) => Some(start),
-            _ => None,
-        })
-    }
-
     fn start(&self, judged: &Judged) -> Option<StartPairs> {
-        let of_trial = self.trial_start();
+        let of_trial = self.other.record.and_then(TrialRecord::start);
         self.start_of(judged).map(|start| StartPairs {
             load: of_trial.and_then(|of| of.load).unwrap_or(1),
             link: of_trial.and_then(|of| of.link),

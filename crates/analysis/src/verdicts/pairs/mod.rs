@@ -10,7 +10,7 @@ mod meetings;
 pub(crate) mod stalls;
 pub(crate) mod starts;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use itertools::Itertools;
 use plimsoll_core::schedule::Unit;
@@ -70,10 +70,11 @@ impl Pairs {
         self.starts.iter().map(StartPairs::ratio).collect()
     }
 
-    /// Whether the cell's build was linked several times: then what its starts say differs by
-    /// layout, too.
+    /// Whether several links of the cell's build ran: then what its starts say differs by layout,
+    /// too.
     pub fn has_links(&self) -> bool {
-        self.starts.iter().any(|start| start.link.is_some())
+        let links: BTreeSet<u32> = self.starts.iter().filter_map(|start| start.link).collect();
+        links.len() > 1
     }
 
     /// The log ratio of a typical round, the mean over starts.

@@ -9,15 +9,20 @@ use crate::builds::manifest;
 use crate::builds::recipes::resolve::OWN;
 use crate::builds::record;
 
+/// A build's name, the sum of its server, and those of its links.
+pub(crate) type Sums = (String, String, Vec<String>);
+
 impl BuildCache {
-    /// The builds that are here, by name, each with the sum of its server.
+    /// The builds that are here, by name, each with the sums of its server and of its links.
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub(crate) fn sums(&self) -> Result<Vec<(String, String)>, BuildError> {
+    pub(crate) fn sums(&self) -> Result<Vec<Sums>, BuildError> {
         let readable = self.records()?.into_iter();
         let sum = |(name, record): (String, Result<record::Record, BuildError>)| {
-            Some((name, record.ok()?.build.server_sha256))
+            let build = record.ok()?.build;
+            let links = build.links.into_iter().map(|link| link.sha256).collect();
+            Some((name, build.server_sha256, links))
         };
         Ok(readable.filter_map(sum).collect())
     }

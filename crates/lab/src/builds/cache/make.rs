@@ -18,6 +18,7 @@ use crate::builds::install::open_rights;
 use crate::builds::lock::{COMPILE_DEADLINE, Lock};
 use crate::builds::make::recipe::MakePlan;
 use crate::builds::make::{GivenSource, Make, Shops, Source, needs, version};
+use crate::builds::manifest;
 use crate::builds::progress::{FetchProgress, Stage, Watch};
 use crate::builds::recipes::recipe::Recipe;
 use crate::builds::recipes::resolve::{MADE, ResolvedBuild};
@@ -270,6 +271,14 @@ impl BuildCache {
         made.map(|made| &made.identity) == now.as_ref()
             && now.is_some()
             && check_unchanged(record).is_ok()
+            && self.is_whole(record)
+    }
+
+    /// Whether all of its files are as they were, links of the server too.
+    fn is_whole(&self, record: &Record) -> bool {
+        let root = self.dir.join(&record.build.name);
+        let wanted = record.provenance.files_sha256.as_deref();
+        wanted.is_none_or(|wanted| manifest::changed(&root, wanted).is_ok_and(|of| of.is_none()))
     }
 
     /// Moves a build to its place, where another may be.

@@ -58,6 +58,13 @@ impl FromSource<'_> {
         fs::rename(&made.root, &root).map_err(BuildError::io("move the build to", &root))?;
         let mut build = recognise(&root)?;
         build.links = links(&root, &made.links)?;
+        if let Some(first) = build.links.first().filter(|of| of.server != build.server) {
+            return Err(BuildError::Unfit(format!(
+                "the recipe links {} and its server is {}; mend the recipe",
+                first.server.display(),
+                build.server.display()
+            )));
+        }
         let told = [
             (PACKAGER, MAKER.to_owned()),
             (SOURCE, made.from.source.clone()),

@@ -17,6 +17,7 @@ const FEWEST_LINKS: u32 = 4;
 const MOST_LINKS: u32 = 64;
 /// Without it a linker has whole files to put into another order.
 const FUNCTION_SECTIONS: &str = "-ffunction-sections";
+const NO_FUNCTION_SECTIONS: &str = "-fno-function-sections";
 
 /// Compiler options under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +76,12 @@ impl Set {
                 "has {links} links; write {FEWEST_LINKS} to {MOST_LINKS}"
             ));
         }
-        if all_of(options).all(|option| option != FUNCTION_SECTIONS) {
+        // Compilers go by the last.
+        let sections = [FUNCTION_SECTIONS, NO_FUNCTION_SECTIONS];
+        let last = all_of(options)
+            .filter(|option| sections.contains(option))
+            .last();
+        if last != Some(FUNCTION_SECTIONS) {
             return Some(format!("has links and lacks {FUNCTION_SECTIONS}"));
         }
         let orders_itself = all_of(options).any(|option| option.starts_with("-flto"));
@@ -202,6 +208,38 @@ mod tests {
             (
                 "a = { options = \"-O2 -ffunction-sections -flto\", links = 4 }",
                 "a has links and -flto",
+            ),
+            (
+                "a = { options = \"-O2 -ffunction-sections -fno-function-sections\", links = 4 }",
+                "a has links and lacks -ffunction-sections",
+            ),
+            (
+                "a = { options = \"-O2 -ffunction-sections -flto=auto\", links = 4 }",
+                "a has links and -flto",
+            ),
+            (
+                "a = { options = \"-O2 -ffunction-sections\", links = 0 }",
+                "a has 0 links; write 4 to 64",
+            ),
+            (
+                "a = { options = \"-O2 -ffunction-sections\", links = 65 }",
+                "a has 65 links; write 4 to 64",
+            ),
+            (
+                "a = { options = \"-O2 -ffunction-sections\", links = -1 }",
+                "expected options, or",
+            ),
+            (
+                "a = { options = \"-O2 -ffunction-sections\", links = \"4\" }",
+                "expected options, or",
+            ),
+            (
+                "a = { options = \"-O2 -ffunction-sections\", links = 4294967300 }",
+                "expected options, or",
+            ),
+            (
+                "a = { options = \"-O2 -ffunction-sections\" }",
+                "expected options, or",
             ),
             ("\"a.b\" = \"-O2\"", "\"a.b\" is not a flag set"),
             ("a = \"-O2 $(id)\"", "a has '$'"),

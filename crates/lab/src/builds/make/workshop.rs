@@ -320,7 +320,11 @@ fn made_from(plan: &MakePlan, hash: &str, family: &str) -> Result<MadeFrom, Buil
     );
     if let Some(link) = plan.link() {
         let options = LinkStep::options(1);
-        tools += &format!("\n{:?}\n{options}\n{}", link.run, plan.flags.links);
+        let program = link.program.display();
+        tools += &format!(
+            "\n{:?}\n{options}\n{}\n{program}",
+            link.run, plan.flags.links
+        );
     }
     let sum = |text: &str| hexadecimal(Sha256::new_with_prefix(text));
     Ok(MadeFrom {

@@ -33,8 +33,6 @@ const TURN_NS_READ: u64 = 20_000_000;
 const TURN_NS_WRITE: u64 = 50_000_000;
 /// A step in turns has this long over all starts.
 const SLICES_TIME_NS: u64 = 60 * SECOND_NS;
-/// What a campaign of slices has by default, the making of data included.
-pub const BUDGET_NS: u64 = 45 * 60 * SECOND_NS;
 /// How often the data of each cell is made by default, without a budget.
 pub(crate) const LOADS: u32 = 2;
 /// And in a budget, if it has time for it: with four loads and more an interval has what loads
@@ -260,6 +258,29 @@ fn header(
     }
 }
 
+/// How many loads of the data there are. `links` is how many links run one after the other, the
+/// fewest of any build that has several.
+fn loads(
+    choice: LoadsChoice,
+    links: Option<u32>,
+    has_budget: bool,
+) -> Result<Option<u32>, LabError> {
+    Ok(match (choice, links) {
+        (LoadsChoice::Shared, _) => None,
+        // Each load counts once: two loads of one link would count what layout moves twice.
+        (LoadsChoice::Own(Some(loads)), Some(links)) if loads > links => {
+            return Err(LabError::Usage(format!(
+                "--loads {loads} is more than the {links} links of a build, and each load has a \
+                link of its own: give at most {links}, or choose a flag set with more links"
+            )));
+        }
+        (LoadsChoice::Own(Some(loads)), _) => Some(loads),
+        (LoadsChoice::Own(None), Some(links)) => Some(links),
+        (LoadsChoice::Own(None), None) if has_budget => Some(LOADS_IN_BUDGET),
+        (LoadsChoice::Own(None), None) => Some(LOADS),
+    })
+}
+
 /// What the campaign's header says of the confirmation.
 fn confirm(
     request: &ConfirmRequest<'_>,
@@ -337,13 +358,7 @@ fn confirm(
             .iter()
             .map(|division| division.before.clone())
             .collect(),
-        loads: match choice.loads {
-            LoadsChoice::Shared => None,
-            LoadsChoice::Own(Some(loads)) => Some(loads),
-            LoadsChoice::Own(None) if links.is_some() => links,
-            LoadsChoice::Own(None) if has_budget => Some(LOADS_IN_BUDGET),
-            LoadsChoice::Own(None) => Some(LOADS),
-        },
+        loads: loads(choice.loads, links, has_budget)?,
         age_ns: choice.age_ns,
         placement: placements.next(),
         more_placements: placements.collect(),
@@ -533,6 +548,18 @@ pub(crate) fn run_by_blocks(plan: &Plan) -> Option<RunByBlocks> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of simulated campaigns with eight loads of four links 31 in 100 called what is not there.
+    #[test]
+    fn there_are_no_more_loads_than_links() {
+        let own = |asked| LoadsChoice::Own(asked);
+        assert_eq!(loads(own(None), Some(4), true).unwrap(), Some(4));
+        assert_eq!(loads(own(Some(2)), Some(4), false).unwrap(), Some(2));
+        assert_eq!(loads(own(Some(4)), Some(4), false).unwrap(), Some(4));
+        assert_eq!(loads(own(Some(8)), None, false).unwrap(), Some(8));
+        let error = loads(own(Some(8)), Some(4), false).unwrap_err();
+        assert!(error.to_string().contains("at most 4"), "{error}");
+    }
 
     #[test]
     fn more_questions_need_more_blocks() {

@@ -74,13 +74,23 @@ int other(void);
 int main(void) { printf(\"postgres (PostgreSQL) %s\\n\", V); return other(); }
 ";
 
+/// Several functions, so that links can have them in several orders.
+const OTHER: &str = "int other(void) { return 0; }
+int a(int x) { return x * 3; }
+int b(int x) { return x * 5 + 1; }
+int c(int x) { return x ^ 77; }
+int d(int x) { return x % 13; }
+int e(int x) { return x / 7; }
+int f(int x) { return x << 3; }
+";
+
 /// Writes the project's files.
 fn write_project(folder: &Path, version: &str) {
     fs::create_dir_all(folder).unwrap();
     for (name, text) in [
         ("Makefile", MAKEFILE),
         ("main.c", MAIN),
-        ("other.c", "int other(void) { return 0; }\n"),
+        ("other.c", OTHER),
         ("version.h", &format!("#define V \"{version}\"\n")),
         ("initdb", "#!/bin/sh\n"),
     ] {
@@ -781,4 +791,69 @@ fn a_version_that_is_gone_does_not_cost_the_source_that_is_kept() {
     let error = make(&cache, &request("17.5", "o2")).unwrap_err();
     assert!(error.to_string().contains("nothing is there"), "{error}");
     assert!(make(&cache, &request("17", "o3")).unwrap().is_new);
+}
+
+/// The project with a step that links it once more, and a flag set with as many links.
+fn linked(place: &Place, program: &str, links: u32) -> BuildCache {
+    let link = format!(
+        "\n[make.link]\nprogram = \"{program}\"\n\
+        run = [\"sh\", \"-c\", \"gcc $1 -o \\\"$2\\\" main.o other.o\", \"sh\", \"{{link}}\", \"{{to}}\"]\n"
+    );
+    let missing = "  { header = \"zlib-of-nobody.h\", package = \"libnobody-dev\" },\n";
+    let cache = place.cache_of(|text| text.replace(missing, "") + &link);
+    fs::create_dir_all(&cache.dir).unwrap();
+    let options = "-O2 -ffunction-sections";
+    fs::write(
+        cache.dir.join("flags.toml"),
+        format!("many = {{ options = \"{options}\", links = {links} }}\n"),
+    )
+    .unwrap();
+    cache
+}
+
+#[test]
+fn a_link_that_is_gone_or_changed_is_made_again() {
+    let place = Place::new();
+    place.open_to_all();
+    let cache = linked(&place, "bin/postgres", 4);
+    let made = make(&cache, &request("17", "many")).unwrap().build;
+    assert_eq!(made.links.len(), 4);
+    let again = make(&cache, &request("17", "many")).unwrap();
+    assert!(!again.is_new);
+    let name: BuildName = made.name.parse().unwrap();
+    for break_it in [
+        (|path: &Path| fs::remove_file(path).unwrap()) as fn(&Path),
+        |path| fs::write(path, "other").unwrap(),
+    ] {
+        break_it(&made.links[2].server);
+        assert!(cache.get_whole(&name).is_err());
+        let again = make(&cache, &request("17", "many")).unwrap();
+        assert!(again.is_new, "a broken link counts as there");
+        assert!(cache.get_whole(&name).unwrap().is_some());
+    }
+}
+
+/// Link 1 of four is the same file as link 1 of five.
+#[test]
+fn a_host_tells_builds_that_differ_in_links() {
+    let place = Place::new();
+    place.open_to_all();
+    let four = linked(&place, "bin/postgres", 4);
+    let of_four = make(&four, &request("17", "many")).unwrap().build;
+    let sums = four.sums().unwrap();
+    let five = linked(&place, "bin/postgres", 5);
+    let made = make(&five, &request("17", "many")).unwrap();
+    assert!(made.is_new, "the identity has the number of links");
+    assert_eq!(made.build.links.len(), 5);
+    assert_eq!(made.build.server_sha256, of_four.server_sha256);
+    assert_ne!(five.sums().unwrap(), sums, "a host would keep the old one");
+}
+
+#[test]
+fn links_are_of_the_server() {
+    let place = Place::new();
+    place.open_to_all();
+    let cache = linked(&place, "bin/initdb", 4);
+    let made = make(&cache, &request("17", "many"));
+    assert!(made.is_err(), "{:#?}", made.map(|made| made.build));
 }
