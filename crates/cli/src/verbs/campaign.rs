@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::Path;
 
+use plimsoll_core::METHODOLOGY_VERSION;
 use plimsoll_core::name::BuildName;
 use plimsoll_core::plan::Cell;
 use plimsoll_core::units::parse_frequency_hz;
@@ -236,6 +237,9 @@ fn resume_campaign(
             in_commands(&campaign.path)
         )));
     }
+    if let Some(warning) = begun_by_another(campaign.header.methodology_version) {
+        tell!("{warning}");
+    }
     match &campaign.header.fleet {
         None if over.hosts.is_empty() => {}
         None => {
@@ -278,6 +282,17 @@ fn resume_campaign(
         }
     }
     run_to_end(places, campaign, (None, clients.as_ref()), false)
+}
+
+/// What is not alike in a campaign that a program of another methodology version goes on with.
+fn begun_by_another(begun: u32) -> Option<String> {
+    (begun != METHODOLOGY_VERSION).then(|| {
+        format!(
+            "warning: the campaign began with methodology version {begun} and goes on with \
+            {METHODOLOGY_VERSION}: numbers of its trials mean different things, see the changelog \
+            under Results; `plimsoll run PLAN` begins a new one"
+        )
+    })
 }
 
 /// A verdict is about one machine type: a campaign keeps the class that it began with.
@@ -330,4 +345,20 @@ fn newest_of_plan(store: &Store, name: &str) -> Result<CampaignDir, Failure> {
     Err(Failure::usage(format!(
         "there is no campaign of the plan \"{name}\" to resume; run it without --resume"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_goes_on_with_another_methodology_is_warned() {
+        assert_eq!(begun_by_another(METHODOLOGY_VERSION), None);
+        let warning = begun_by_another(METHODOLOGY_VERSION - 1).unwrap();
+        let both = format!(
+            "version {} and goes on with {METHODOLOGY_VERSION}",
+            METHODOLOGY_VERSION - 1
+        );
+        assert!(warning.contains(&both), "{warning}");
+    }
 }

@@ -253,12 +253,30 @@ fn how_often(forecast: &Forecast) -> String {
         ),
         Some(Verdicts::Budget(budget)) => format!(
             "verdicts by slices within {}{}; a step that reads ends early if it is known within \
-            +-{:.1} %, one that writes within +-{:.1} %",
+            +-{:.1} %, one that writes within +-{:.1} %{}",
             format_duration_ns(budget.time_ns),
             share_of_a_step(forecast, budget.time_ns),
             100.0 * budget.reads,
-            100.0 * budget.writes
+            100.0 * budget.writes,
+            waits_of_a_load(&forecast.cells, budget.time_ns)
         ),
+    }
+}
+
+/// How long the cells and the control wait behind each load of their data, if that is more than a
+/// tenth of the budget.
+fn waits_of_a_load(cells: &[CellForecast], budget_ns: u64) -> String {
+    let steps = cells.iter().flat_map(|cell| &cell.steps);
+    let makes_data = steps.filter(|step| step.inserted_rows > 0);
+    let of_cells: f64 = makes_data.map(|step| step.wait_seconds).sum();
+    let waits = of_cells * (cells.len() + 1) as f64 / cells.len().max(1) as f64;
+    match waits * 1e9 > 0.1 * budget_ns as f64 {
+        true => format!(
+            "; behind each load of the data {} of it pass with waiting: write wait = \"1s\" if \
+            the data needs no rest",
+            seconds(waits)
+        ),
+        false => String::new(),
     }
 }
 
@@ -447,4 +465,41 @@ fn explain_confirm(confirm: &ConfirmForecast, verdicts: Option<Verdicts>) {
         seconds(confirm.blocks_seconds.round()),
         format_bytes(confirm.blocks_disk_bytes)
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A budget of three minutes, and a minute of waiting behind each load of three cells.
+    #[test]
+    fn waits_that_take_much_of_a_budget_are_known_before() {
+        let step = |name: &str, inserted_rows, wait_seconds| StepForecast {
+            step: name.to_owned(),
+            inserted_rows,
+            batch: 1,
+            connections: 1,
+            rate_per_s: None,
+            seconds: 1.0,
+            wait_seconds,
+            basis: "assumed",
+        };
+        let cell = |wait| CellForecast {
+            cell: "a".to_owned(),
+            version: "1".to_owned(),
+            connections: 1,
+            peak_rows: 1,
+            disk_bytes: 1,
+            disk_bytes_at_start: 0,
+            seconds: 1.0,
+            steps: vec![step("prepare", 100_000, wait), step("point-query", 0, 60.0)],
+        };
+        let minutes = |minutes: u64| minutes * 60_000_000_000;
+        let cells = [cell(60.0), cell(60.0)];
+        let line = waits_of_a_load(&cells, minutes(3));
+        assert!(line.contains("3m00s of it pass with waiting"), "{line}");
+        assert_eq!(waits_of_a_load(&cells, minutes(45)), "");
+        assert_eq!(waits_of_a_load(&[cell(1.0), cell(1.0)], minutes(3)), "");
+        assert_eq!(waits_of_a_load(&[], minutes(3)), "");
+    }
 }
