@@ -1,5 +1,6 @@
 //! `post`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -26,6 +27,7 @@ pub fn post(places: &Places, arguments: &Post) -> VerbResult {
     }
     let records = [record];
     let stored = Stored::newest(&store);
+    let bases = each_once(&arguments.base);
     let against = |base: Option<&String>| {
         let options = Options {
             base: base.cloned(),
@@ -33,17 +35,13 @@ pub fn post(places: &Places, arguments: &Post) -> VerbResult {
         };
         analyse_among(&records, &options, &stored)
     };
-    let view = against(arguments.base.first())?;
+    let view = against(bases.first())?;
     // Verdicts against a base are an analysis of their own.
-    let others = arguments
-        .base
-        .iter()
-        .skip(1)
-        .filter(|_| has_verdicts(&view));
+    let others = bases.iter().skip(1).filter(|_| has_verdicts(&view));
     let others = others.map(|base| against(Some(base)));
     let others = others.collect::<Result<Vec<View>, _>>()?;
     let options = PostOptions {
-        bases: arguments.base.clone(),
+        bases,
         telling: arguments.telling.clone(),
     };
     if let Some(text) = &arguments.check {
@@ -78,6 +76,13 @@ pub fn post(places: &Places, arguments: &Post) -> VerbResult {
     }
     anstream::println!("post: {}", text.display());
     Ok(0)
+}
+
+/// The bases in their order: one that is named twice has one section.
+fn each_once(bases: &[String]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let of_first = bases.iter().filter(|base| seen.insert(*base));
+    of_first.cloned().collect()
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
@@ -117,4 +122,15 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
                 path.display()
             ))
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_that_is_named_twice_has_one_section() {
+        let bases = ["b", "a", "b", "c", "a"].map(str::to_owned);
+        assert_eq!(each_once(&bases), ["b", "a", "c"]);
+    }
 }

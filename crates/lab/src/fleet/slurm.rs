@@ -295,8 +295,8 @@ fn slurm(program: &str, arguments: &[&str]) -> Result<String, LabError> {
     }
 }
 
-fn claim_file(folder: &Path, block: u32) -> PathBuf {
-    folder.join(CLAIMS).join(format!("block-{block}"))
+fn claim_file(folder: &Path, number: u32) -> PathBuf {
+    folder.join(CLAIMS).join(format!("block-{number}"))
 }
 
 /// The unit that is so many-th in a schedule, from 1: what a job's number in its array means.
@@ -306,12 +306,13 @@ fn unit_at(schedule: &[ScheduledTrial], number: u32) -> Result<Unit, LabError> {
     unit.ok_or_else(|| LabError::Usage(format!("the campaign has no job {number}")))
 }
 
-/// Takes a block for a job, for good. The same job has it again after a requeue.
-fn claim(folder: &Path, block: u32, job: &str) -> Result<(), LabError> {
-    let path = claim_file(folder, block);
+/// Takes a block, or a part of one, for a job, for good: the unit that is so many-th in the schedule.
+/// The same job has it again after a requeue.
+fn claim(folder: &Path, number: u32, job: &str) -> Result<(), LabError> {
+    let path = claim_file(folder, number);
     let failed = |error| LabError::io(format!("failed to write {}", path.display()), error);
     // Whole at once: a job that is killed meanwhile leaves no claim of nobody.
-    let own = folder.join(CLAIMS).join(format!(".block-{block}-{job}"));
+    let own = folder.join(CLAIMS).join(format!(".block-{number}-{job}"));
     let linked = File::create(&own)
         .and_then(|mut file| {
             file.write_all(job.as_bytes())
@@ -326,7 +327,8 @@ fn claim(folder: &Path, block: u32, job: &str) -> Result<(), LabError> {
             match holder == job {
                 true => Ok(()),
                 false => Err(LabError::Usage(format!(
-                    "block {block} is claimed by job {holder}, and this is {job}"
+                    "number {number} of the campaign's jobs is claimed by job {holder}, and this is \
+                    {job}"
                 ))),
             }
         }
@@ -531,7 +533,10 @@ mod tests {
         claim(dir.path(), 3, "7_3").unwrap();
         claim(dir.path(), 4, "8_4").unwrap();
         let error = claim(dir.path(), 3, "9_3").unwrap_err().to_string();
-        assert!(error.contains("block 3 is claimed by job 7_3"), "{error}");
+        assert!(
+            error.contains("number 3 of the campaign's jobs is claimed by job 7_3"),
+            "{error}"
+        );
     }
 
     /// It was made empty and written to afterwards: a job that ended in between had claimed the
