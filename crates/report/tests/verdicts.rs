@@ -346,7 +346,7 @@ fn a_failed_control_widens_the_errors_of_its_step() {
     assert!(
         verdict_lines(&view).contains(
             "the base differs from itself in 1 of 4 comparisons (99 % intervals): qr100 qps; \
-            errors count up to 3."
+            errors of qr100 qps count 3."
         ),
         "{}",
         verdict_lines(&view)

@@ -323,12 +323,7 @@ pub fn control_line(findings: &Findings) -> Option<String> {
         .filter(|control| control.is_sound == Some(false))
         .map(|control| format!("{} {}", control.step, headline(control.metric.name)))
         .collect();
-    let scales = findings.all.iter().filter_map(|finding| finding.estimate);
-    let largest = scales.map(|estimate| estimate.scale).fold(1.0, f64::max);
-    let widened = match largest > 1.0 {
-        true => format!("; errors count up to {largest:.1} times"),
-        false => String::new(),
-    };
+    let widened = widened(findings).unwrap_or_default();
     Some(match (tested.len(), failed.len()) {
         (0, _) => "A/A control: too few pairs for its 99 % interval".to_owned(),
         (all, 0) => format!(
@@ -341,6 +336,24 @@ pub fn control_line(findings: &Findings) -> Option<String> {
             failed.join(", ")
         ),
     })
+}
+
+/// `; errors of hot-points qps count 4.3 times, of 2 others less`: by how much the control showed
+/// errors to be too small, at most.
+fn widened(findings: &Findings) -> Option<String> {
+    let scale = |finding: &&Finding| finding.estimate.map_or(1.0, |estimate| estimate.scale);
+    let widened = findings.all.iter().filter(|finding| scale(finding) > 1.0);
+    let name = |of: &Finding| format!("{} {}", of.step, headline(of.metric.name));
+    let all: BTreeMap<String, f64> = widened.map(|of| (name(of), scale(&of))).collect();
+    let (name, largest) = all.iter().max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    let others = match all.len() - 1 {
+        0 => String::new(),
+        1 => ", of 1 other not more".to_owned(),
+        others => format!(", of {others} others not more"),
+    };
+    Some(format!(
+        "; errors of {name} count {largest:.1} times{others}"
+    ))
 }
 
 /// What precedes verdicts: under what conditions they hold, the A/A control, the noise floor.
