@@ -304,8 +304,8 @@ impl StartsPrior {
 /// If the data was loaded more than once, what loads differ by adds to the error: two or three loads
 /// by what the class knows of it, and from [`LOADS_AS_UNITS`] loads on because the mean of each load
 /// counts once, in place of each start. If something changed from some start on, the means of loads
-/// agree while their starts lie apart; where that is no chance, the starts say how well means are
-/// known.
+/// agree while their starts lie apart; where chance does not do that, the starts say how well means
+/// are known.
 ///
 /// With one start the error is its own, with as many degrees of freedom as `batches` less one, and
 /// holds for that start alone. `None` without either.
