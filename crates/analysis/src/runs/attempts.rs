@@ -436,6 +436,18 @@ impl<'a> Ending<'a> {
         ending
     }
 
+    /// The steps in the order in which the trial ran them, and behind them those that it would have
+    /// run, which by slices is not that of the plan.
+    fn in_order(&self, steps: &[&'a Step], is_in_turns: bool) -> Vec<&'a Step> {
+        let mut steps = steps.to_vec();
+        steps.sort_by_key(|step| {
+            let began = self.started.iter().position(|name| *name == step.name);
+            let is_late = is_in_turns && step.is_late_in_turns();
+            (began.unwrap_or(usize::MAX), is_late)
+        });
+        steps
+    }
+
     fn is_interrupted(&self) -> bool {
         self.ended.is_some_and(|(_, is_interrupted)| is_interrupted)
     }
@@ -510,13 +522,14 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &[&'a Step]) -> Vec<Run<'a>
         limits,
     } = *attempt;
     let ending = Ending::of(record);
+    let steps = ending.in_order(steps, is_in_turns);
     // Once a step did not finish, the steps after it have that as their reason.
     let mut cause: Option<String> = None;
     // Whether a step's own readings say why the trial is suspect. Else its canary did, and nobody
     // knows by how much it is wrong.
     let mut is_explained = false;
     let mut runs = Vec::new();
-    for &step in steps {
+    for step in steps {
         let name = step.name.as_str();
         let missing = |reason: &str| Run::missing(step, unit, record.number, limits, reason);
         let mut run = if let Some(damage) = &record.damage {

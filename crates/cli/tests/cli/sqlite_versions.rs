@@ -232,13 +232,10 @@ fn each_start_runs_another_link_of_a_build() {
     }
     let shown = command(&place, &["show", "--json"]).output().unwrap();
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
-    assert_eq!(
-        shown["conditions"]
-            .as_str()
-            .map(|of| of.ends_with("; 4 links of each build that has several")),
-        Some(true),
-        "{}",
-        shown["conditions"]
+    let lines = text(&command(&place, &["show"]).output().unwrap().stdout);
+    assert!(
+        lines.contains("; 4 links of each build that has several"),
+        "{lines}"
     );
     let starts = shown["comparisons"][0]["starts"].as_array().unwrap();
     let links: Vec<u64> = starts

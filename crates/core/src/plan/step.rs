@@ -311,6 +311,12 @@ impl Step {
         self.effect != Effect::Reads
     }
 
+    /// Whether it comes behind the others in a start by slices: tests of sysbench that write do, else
+    /// what the others read would depend on which writes are in the start.
+    pub fn is_late_in_turns(&self) -> bool {
+        self.family() == Family::Sysbench && self.is_writing()
+    }
+
     /// Whether it goes on, after its operations, until no flush and no compaction is left to do.
     pub fn waits(&self) -> bool {
         matches!(&self.work, Work::Rocksdb(work) if work.waits)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::{Cell, Family, Step};
+use plimsoll_core::plan::{Cell, Step};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_core::units::format_bytes;
 use plimsoll_host::directory_bytes;
@@ -261,16 +261,12 @@ pub(super) struct Which<'t, 'a> {
 }
 
 impl Which<'_, '_> {
-    /// Tests of sysbench that read come before those that write: else what they read would depend
-    /// on which writes are in the start.
     fn open_steps(&self, cell: &Cell) -> Vec<Step> {
         let mut steps = match self.watch {
             Some(watch) => watch.open_steps(&cell.workload),
             None => cell.workload.steps().to_vec(),
         };
-        if cell.workload.family() == Family::Sysbench {
-            steps.sort_by_key(Step::is_writing);
-        }
+        steps.sort_by_key(Step::is_late_in_turns);
         steps
     }
 
