@@ -5,7 +5,7 @@ mod common;
 
 use common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
 use plimsoll_analysis::metrics;
-use plimsoll_analysis::verdicts::Role;
+use plimsoll_analysis::verdicts::{Role, largest};
 use plimsoll_analysis::{
     Basis, Finding, HistoryOptions, Options, Stored, View, analyse, analyse_among, explain,
     history, is_decided, verdict_lines,
@@ -350,6 +350,33 @@ fn a_failed_control_widens_the_errors_of_its_step() {
         ),
         "{}",
         verdict_lines(&view)
+    );
+}
+
+/// Of five versions four had lost a sixth of their scans: all lines of "The largest" were of scans.
+#[test]
+fn the_largest_are_of_several_steps() {
+    let campaign = slices(5, 60, &|_, label, turns| {
+        if label == SAME {
+            turns
+                .iter_mut()
+                .for_each(|turn| turn.operations = turn.operations * 8 / 10);
+        }
+    });
+    let view = view(&campaign.load());
+    for cell in [SLOW, SAME] {
+        for step in ["qr100", "qp100"] {
+            assert_eq!(finding(&view, cell, step, "qps").call.word(), "regression");
+        }
+    }
+    let largest = largest(&view.findings, 5).into_iter();
+    let told: Vec<(&str, &str)> = largest
+        .map(|of| (view.cells[of.cell].label.as_str(), of.step.as_str()))
+        .collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told.contains(&(SLOW, "qr100")) && told.contains(&(SLOW, "qp100")),
+        "{told:?}"
     );
 }
 

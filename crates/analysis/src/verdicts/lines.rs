@@ -282,9 +282,16 @@ pub fn counts(findings: &Findings) -> Vec<(&'static str, usize)> {
         .collect()
 }
 
+/// The largest differences of throughput that were called, or are unusual, one of each step:
+/// regressions before improvements.
+pub fn largest(findings: &Findings, most: usize) -> Vec<&Finding> {
+    let of_steps = called(findings).into_iter().unique_by(|of| &of.step);
+    of_steps.take(most).collect()
+}
+
 /// The differences that were called, or are unusual, of throughput: regressions before improvements,
 /// then the largest first.
-pub fn largest(findings: &Findings, most: usize) -> Vec<&Finding> {
+fn called(findings: &Findings) -> Vec<&Finding> {
     let is_called = |finding: &&Finding| {
         matches!(
             finding.call.word(),
@@ -299,7 +306,6 @@ pub fn largest(findings: &Findings, most: usize) -> Vec<&Finding> {
             .cmp(&is_better(b))
             .then(size(b).total_cmp(&size(a)))
     });
-    called.truncate(most);
     called
 }
 
@@ -504,7 +510,7 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
         line.replace_range(..1, "T");
         add(&line);
     }
-    let unusual = largest(findings, usize::MAX);
+    let unusual = called(findings);
     if unusual.is_empty() {
         let campaign = view.campaigns.first();
         let campaign = campaign.map_or_else(String::new, |of| format!(" {}", of.name));
