@@ -35,11 +35,13 @@ const TURN_NS_WRITE: u64 = 50_000_000;
 const SLICES_TIME_NS: u64 = 60 * SECOND_NS;
 /// How often the data of each cell is made by default, without a budget.
 pub(crate) const LOADS: u32 = 2;
-/// And in a budget, if it has time for it: with four loads and more an interval has what loads
-/// differ by in it, whatever the test.
-pub(crate) const LOADS_IN_BUDGET: u32 = 6;
 /// With a budget there are no more starts than this: a step that needs more is not worth them.
 const MOST_STARTS: u32 = 32;
+/// And no more loads, while it has time for them: with four and more an interval has what loads
+/// differ by in it, whatever the test, and with each more it is narrower.
+pub(crate) const LOADS_IN_BUDGET: u32 = 16;
+/// Of fewer loads than these a campaign with a budget says so.
+const LOADS_THAT_COUNT: u32 = 4;
 /// With a budget a start has as many rounds of turns that write, and as much time of those that
 /// read. Starts differ by more than such a start's error, so that another start is worth more than
 /// a longer one.
@@ -474,7 +476,8 @@ fn loads_that_fit(
         .find(|loads| fits(*loads));
     // Where nothing fits the check that follows says so.
     let loads = found.unwrap_or(None);
-    if loads != Some(asked) && found.is_some() {
+    let is_enough = asked == LOADS_IN_BUDGET && loads >= Some(LOADS_THAT_COUNT);
+    if loads != Some(asked) && found.is_some() && !is_enough {
         notes.push(match loads {
             Some(loads) => format!("the disk has room for {loads} of {asked} loads of the data"),
             None => "the disk has no room for another load: the control has the base's data, and \
