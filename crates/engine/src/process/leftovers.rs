@@ -252,7 +252,9 @@ mod tests {
             ("my-postgres", false),
         ] {
             let program = root.join(name);
-            fs::copy("/bin/sleep", &program).unwrap();
+            // Not by ourselves: a child of another test would hold the file open for writing.
+            let copied = Command::new("cp").arg("/bin/sleep").arg(&program).status();
+            assert!(copied.unwrap().success());
             let mut session = Command::new(&program)
                 .arg("60")
                 .env_clear()
@@ -265,7 +267,7 @@ mod tests {
                 assert!(session.try_wait().unwrap().is_none(), "{name}");
                 session.kill().unwrap();
             }
-            // One of ours was killed, or sleeps for a minute and ends well.
+            // Otherwise it sleeps for a minute and ends well.
             let end = session.wait().unwrap();
             assert_eq!(end.signal(), Some(9), "{name}");
         }
