@@ -94,6 +94,20 @@ pub struct InstalledBuild {
     pub links: Vec<Link>,
 }
 
+/// The name of the file of a server's link, from 2: the first link is the server itself.
+pub fn link_name(number: u32, server: &str) -> String {
+    format!("link{number}-{server}")
+}
+
+/// Whether a file is called as a server, or as a link of it by [`link_name`].
+pub(crate) fn is_server_or_link(name: &str, server: &str) -> bool {
+    let link = name.strip_prefix("link").and_then(|of| of.split_once('-'));
+    match link {
+        Some((number, of)) => number.parse::<u32>().is_ok() && of == server,
+        None => name == server,
+    }
+}
+
 /// One link of a build's objects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use plimsoll_core::engines::EngineName;
 
-pub use build::{DataInit, InstalledBuild, Link};
+pub use build::{DataInit, InstalledBuild, Link, link_name};
 pub use drain::{DrainAction, DrainEnd, DrainLimits};
 use driver::Driver;
 pub use driver::{Probed, bytes_at_start, engine, external_engine, is_built_in, probe};

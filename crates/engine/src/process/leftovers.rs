@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::ProcessIdentity;
 use super::identity::{Stat, end_all};
+use crate::build::is_server_or_link;
 
 /// The environment variable of a trial's processes, servers and all: the trial's data directory,
 /// absolute and free of symbolic links.
@@ -84,19 +85,11 @@ fn is_session(pid: u32, dir: &Path) -> bool {
         .as_ref()
         .and_then(|program| program.file_name()?.to_str());
     // A program that was replaced meanwhile is called `postgres (deleted)`.
-    let is_server = name.is_some_and(|name| name.split(' ').next().is_some_and(is_titled));
+    let name = name.and_then(|name| name.split(' ').next());
+    let is_server = name.is_some_and(|name| is_server_or_link(name, TITLED));
     // It works in `TRIAL/pgdata`.
     is_server
         && working_dir(pid).is_some_and(|at| at.parent().is_some_and(|data| is_trial_of(data, dir)))
-}
-
-/// The server, or another link of it: `link2-postgres`.
-fn is_titled(name: &str) -> bool {
-    let link = name.strip_prefix("link").and_then(|of| of.split_once('-'));
-    match link {
-        Some((number, server)) => number.parse::<u32>().is_ok() && server == TITLED,
-        None => name == TITLED,
-    }
 }
 
 /// `-D DIR/...`, `--datadir=DIR/...`.
@@ -237,7 +230,7 @@ mod tests {
         stranger.wait().unwrap();
     }
 
-    /// Sessions of a build's second link are called after that; see `LinkStep::file`.
+    /// Sessions of a build's second link are called after that.
     #[test]
     fn sessions_of_other_links_are_known_without_their_mark() {
         let dir = tempfile::tempdir().unwrap();

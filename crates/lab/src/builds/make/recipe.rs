@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::name::natural_cmp;
+use plimsoll_engine::link_name;
 use serde::Deserialize;
 
 use crate::builds::make::flags::FlagSet;
@@ -56,7 +57,7 @@ impl LinkStep {
         let name = name.to_string_lossy();
         match number {
             0 | 1 => self.program.clone(),
-            _ => self.program.with_file_name(format!("link{number}-{name}")),
+            _ => self.program.with_file_name(link_name(number, &name)),
         }
     }
 
