@@ -7,7 +7,6 @@ use plimsoll_stats::{
 };
 
 use super::ratios::{Ratios, common, ratios, scale_of};
-use crate::metrics::Direction;
 use crate::runs::cell_runs::CellRuns;
 use crate::steps::step_view::StepView;
 use crate::verdicts::{Basis, Estimate, Finding, Findings, LEAST, Role};
@@ -147,7 +146,7 @@ fn material(
     let scales = used.iter().filter_map(|(finding, _)| finding.estimate);
     let look_levels = used.iter().map(|(finding, _)| finding.look_level);
     Some(Material {
-        is_cost: first.metric.direction == Direction::Lower,
+        is_cost: first.metric.direction.is_cost(),
         scale: scale_of(scales.map(|estimate| estimate.scale)),
         look_level: look_levels.fold(1.0, f64::min),
         group: Group {

@@ -15,6 +15,31 @@ pub enum Direction {
     Neutral,
 }
 
+impl Direction {
+    /// Whether less is better.
+    pub fn is_cost(self) -> bool {
+        self == Self::Lower
+    }
+
+    /// A difference on the log scale, seen so that more is better.
+    pub fn gain(self, log_ratio: f64) -> f64 {
+        if self.is_cost() {
+            -log_ratio
+        } else {
+            log_ratio
+        }
+    }
+
+    /// What a rise and what a fall is called.
+    pub fn rise_and_fall(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Higher => ("gain", "loss"),
+            Self::Lower => ("loss", "gain"),
+            Self::Neutral => ("rise", "fall"),
+        }
+    }
+}
+
 /// One metric of one kind of benchmark. Tables, tooltips, documentation and tests all read it.
 #[derive(Debug)]
 pub struct Metric {

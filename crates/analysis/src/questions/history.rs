@@ -10,7 +10,7 @@ use plimsoll_store::CampaignRecord;
 use plimsoll_store::header::CampaignHeader;
 
 use crate::AnalysisError;
-use crate::metrics::{self, Metric, rate_of, sysbench};
+use crate::metrics::{self, Direction, rate_of};
 use crate::runs::attempts::runs_of_cell;
 use crate::runs::cell_runs::step_names;
 use crate::runs::status::Status;
@@ -121,15 +121,6 @@ fn kind(campaign: &CampaignHeader) -> &'static str {
         (true, true, _) => "probes of a bisection by blocks",
     }
 }
-
-/// Of these more is better, of every other metric less.
-const GAINS: [&Metric; 5] = [
-    metrics::QPS,
-    metrics::IPS,
-    sysbench::KRPS,
-    sysbench::TPS,
-    metrics::RPS,
-];
 
 fn throughput(campaign: &CampaignRecord, step: &str) -> String {
     let of_step = campaign
@@ -379,7 +370,6 @@ fn series(
             )
         }
     };
-    let is_cost = !GAINS.iter().any(|gain| gain.name == metric);
     let doubt = match points.iter().filter(|point| point.is_suspect).count() {
         0 => String::new(),
         all if all == points.len() => {
@@ -396,9 +386,42 @@ fn series(
         of,
         step: step.to_owned(),
         metric: metric.to_owned(),
-        words: describe(&segment(&logs, penalty), &labels, !is_cost) + &doubt,
+        words: describe(&segment(&logs, penalty), &labels, rise_and_fall(metric)) + &doubt,
         trend: page_trend(blocks),
         noise,
         points,
+    }
+}
+
+/// What a rise and a fall of a metric is called.
+fn rise_and_fall(metric: &str) -> (&'static str, &'static str) {
+    let known = metrics::native().find(|known| known.name == metric);
+    known
+        .map_or(Direction::Neutral, |known| known.direction)
+        .rise_and_fall()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of metrics that gain stood in a list here, which missed some.
+    #[test]
+    fn a_rising_share_of_the_rate_was_called_a_loss() {
+        for metric in [
+            "qps",
+            "ips",
+            "tps",
+            "krps",
+            "rate_share",
+            "sustained_rate",
+            "mb_sec",
+        ] {
+            assert_eq!(rise_and_fall(metric), ("gain", "loss"), "{metric}");
+        }
+        for metric in ["p99_service_us", "server_cpu_us_per_op"] {
+            assert_eq!(rise_and_fall(metric), ("loss", "gain"), "{metric}");
+        }
+        assert_eq!(rise_and_fall("rps"), ("rise", "fall"));
     }
 }

@@ -8,7 +8,6 @@ use plimsoll_stats::{
 use super::finding::{Basis, Call, Estimate, Finding, LEAST, Modes};
 use super::lines::count;
 use super::measured::Role;
-use crate::metrics::Direction;
 
 /// Corrects each family and gives the verdicts. A metric is a family: between releases CPU differs
 /// nearly everywhere, and would lend its certainty to throughputs. All companions together have as
@@ -98,9 +97,13 @@ impl Family<'_> {
             Some(_) => self.share * finding.look_level,
             None => 0.0,
         };
-        let (gain, interval) = match finding.metric.direction {
-            Direction::Lower => (-estimate.ratio.ln(), at_look.unwrap_or(shown).negated()),
-            _ => (estimate.ratio.ln(), at_look.unwrap_or(shown)),
+        let direction = finding.metric.direction;
+        let gain = direction.gain(estimate.ratio.ln());
+        let interval = at_look.unwrap_or(shown);
+        let interval = if direction.is_cost() {
+            interval.negated()
+        } else {
+            interval
         };
         let policy = Policy {
             margin: self.margin.ln_1p(),

@@ -2,7 +2,7 @@
 
 use super::hosts::OfHost;
 use super::measured::Role;
-use crate::metrics::{Direction, Metric};
+use crate::metrics::Metric;
 use plimsoll_stats::{Interval, Screen, Spread, Verdict, scaled_p};
 
 /// How runs were set beside each other.
@@ -209,12 +209,7 @@ impl Finding {
 
     /// The log ratio seen so that more is better.
     pub fn gain(&self) -> Option<f64> {
-        let ratio = self.estimate?.ratio.ln();
-        Some(if self.metric.direction == Direction::Lower {
-            -ratio
-        } else {
-            ratio
-        })
+        Some(self.metric.direction.gain(self.estimate?.ratio.ln()))
     }
 
     /// The verdict, where there is one.

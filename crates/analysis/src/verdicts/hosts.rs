@@ -97,10 +97,7 @@ pub(crate) fn in_words(hosts: &[OfHost], call: &Call, direction: Direction, marg
         return String::new();
     }
     let holds = |host: &&OfHost| {
-        let gain = match direction {
-            Direction::Lower => -host.ratio.ln(),
-            _ => host.ratio.ln(),
-        };
+        let gain = direction.gain(host.ratio.ln());
         match call.word() {
             "regression" => gain < 0.0,
             "improvement" => gain > 0.0,

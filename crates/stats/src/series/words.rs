@@ -10,8 +10,9 @@ const STEP_SHARE: f64 = 0.2;
 /// What a segmented series of log ratios did, with the names of its places:
 /// `one step between B and C (-20.1 %)`, or
 /// `-42 % in all: step between A and B (about half of the loss), then gradual to F`.
-/// `more_is_better` decides what is a loss.
-pub fn describe(segments: &[Segment], labels: &[&str], more_is_better: bool) -> String {
+/// `(rise, fall)` is what a rise and a fall of the whole are called: a gain and a loss, if more is
+/// better.
+pub fn describe(segments: &[Segment], labels: &[&str], (rise, fall): (&str, &str)) -> String {
     struct Change<'a> {
         from: &'a str,
         to: &'a str,
@@ -43,11 +44,7 @@ pub fn describe(segments: &[Segment], labels: &[&str], more_is_better: bool) -> 
     // nothing.
     let moved: f64 = changes.iter().map(|change| change.size.abs()).sum();
     let is_one_way = (total.abs() - moved).abs() < 1e-9 * moved;
-    let whole = if (total > 0.0) == more_is_better {
-        "gain"
-    } else {
-        "loss"
-    };
+    let whole = if total > 0.0 { rise } else { fall };
     let mut parts: Vec<String> = Vec::new();
     let mut is_gradual = false;
     for change in &changes {
@@ -118,9 +115,38 @@ mod tests {
             ),
         ];
         for (series, expected) in cases {
-            let words = describe(&segment(series, 1e-4), &labels, true);
+            let words = describe(&segment(series, 1e-4), &labels, ("gain", "loss"));
             assert!(words.starts_with(expected), "{words}");
         }
-        assert!(describe(&segment(cases[4].0, 1e-4), &labels, false).contains("of the loss"));
+        assert!(
+            describe(&segment(cases[4].0, 1e-4), &labels, ("loss", "gain")).contains("of the loss")
+        );
+    }
+
+    #[test]
+    fn shares_of_a_change_have_words() {
+        for (changes, expected) in [
+            (
+                [-0.95, -0.05],
+                "step between a and b (nearly all of the loss), then gradual to c",
+            ),
+            (
+                [-0.7, -0.3],
+                "step between a and b (most of the loss), then step between b and c (about a third \
+                of the loss)",
+            ),
+        ] {
+            let means = [0.0, changes[0], changes[0] + changes[1]];
+            let segments: Vec<Segment> = (0..)
+                .zip(means)
+                .map(|(first, mean)| Segment {
+                    first,
+                    end: first + 1,
+                    mean,
+                })
+                .collect();
+            let words = describe(&segments, &["a", "b", "c"], ("gain", "loss"));
+            assert!(words.ends_with(expected), "{words}");
+        }
     }
 }

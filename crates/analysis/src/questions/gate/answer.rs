@@ -7,16 +7,7 @@ use super::asked::Asked;
 use super::floor::{AaHistory, advice, is_floor, not_yet};
 use super::request::in_percent;
 use super::{Answer, GateRow};
-use crate::metrics::Direction;
 use crate::verdicts::{Basis, Call, Estimate, Finding};
-
-/// 1 where more is better, -1 where less is.
-fn sign(finding: &Finding) -> f64 {
-    match finding.metric.direction {
-        Direction::Lower => -1.0,
-        _ => 1.0,
-    }
-}
 
 /// The finding that may decide, and its estimate: one with an interval at its look.
 fn decidable<'v>(asked: &Asked<'v>) -> Option<(&'v Finding, Estimate)> {
@@ -39,9 +30,10 @@ fn decidable<'v>(asked: &Asked<'v>) -> Option<(&'v Finding, Estimate)> {
 /// of them: how large the loss is depends on them, and that it is too large does not.
 fn loses_in_each_form(asked: &Asked<'_>, finding: &Finding) -> bool {
     let limit = asked.metric.limit(asked.threshold);
+    let direction = finding.metric.direction;
     let is_lost = |ratios: &Vec<f64>| {
         let error = (variance(ratios) / ratios.len() as f64).sqrt();
-        let distance = sign(finding) * mean(ratios) - limit;
+        let distance = direction.gain(mean(ratios)) - limit;
         let p = || student_two_sided(distance / error, ratios.len() as f64 - 1.0);
         ratios.len() >= FEWEST_STARTS && one_sided(p(), distance < 0.0) <= finding.look_level
     };
@@ -55,17 +47,17 @@ pub(super) fn p_of_larger_loss(asked: &Asked<'_>) -> f64 {
     let Some((finding, estimate)) = decidable(asked) else {
         return 1.0;
     };
-    let sign = sign(finding);
+    let direction = finding.metric.direction;
     match (finding.basis, estimate.error) {
         (Basis::Slices | Basis::Blocks, Some((error, degrees))) => {
-            let distance = sign * estimate.ratio.ln() - limit;
+            let distance = direction.gain(estimate.ratio.ln()) - limit;
             one_sided(student_two_sided(distance / error, degrees), distance < 0.0)
         }
         (Basis::Blocks, None) => {
             let beyond: Vec<f64> = finding
                 .dots
                 .iter()
-                .map(|ratio| sign * ratio.ln() - limit)
+                .map(|ratio| direction.gain(ratio.ln()) - limit)
                 .collect();
             let p = SignedRank::of(&beyond).p_less;
             match estimate.scale > 1.0 {
@@ -132,10 +124,8 @@ pub(super) fn row(
 fn is_above(asked: &Asked<'_>, finding: &Finding, estimate: Estimate) -> bool {
     let limit = asked.metric.limit(asked.threshold);
     estimate.at_look.is_some_and(|(low, high)| {
-        let worst = match finding.metric.direction {
-            Direction::Lower => -high.ln(),
-            _ => low.ln(),
-        };
+        let direction = finding.metric.direction;
+        let worst = direction.gain(if direction.is_cost() { high } else { low }.ln());
         worst > limit
     })
 }
@@ -167,7 +157,7 @@ fn undecided(
     let modes = finding
         .modes
         .filter(|modes| modes.ratios.0 < 1.0 && modes.ratios.1 > 1.0);
-    let limit = -sign(finding) * threshold;
+    let limit = finding.metric.direction.gain(-threshold);
     let reason = match modes {
         Some(_) => finding.reason.clone(),
         None => format!(

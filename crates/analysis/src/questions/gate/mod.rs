@@ -219,11 +219,14 @@ impl Gate {
         let has = |answer: Answer| self.rows.iter().any(|row| row.answer == answer);
         let is_open = has(Answer::Inconclusive) || has(Answer::Invalid) || has(Answer::Refused);
         let is_unfit = has(Answer::Unfit) && (self.is_strict || !has(Answer::Pass));
-        match () {
-            () if self.refusal.is_some() => 4,
-            () if has(Answer::Regression) => 1,
-            () if is_open || is_unfit => 4,
-            () => 0,
+        if self.refusal.is_some() {
+            4
+        } else if has(Answer::Regression) {
+            1
+        } else if is_open || is_unfit {
+            4
+        } else {
+            0
         }
     }
 

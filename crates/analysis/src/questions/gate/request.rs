@@ -7,7 +7,7 @@ use glob::Pattern;
 use itertools::Itertools;
 
 use crate::AnalysisError;
-use crate::metrics::{self, Direction, Metric};
+use crate::metrics::{self, Metric};
 use crate::verdicts::{Finding, Role, companions};
 
 /// What a gate decides on.
@@ -267,7 +267,7 @@ impl GateMetric {
     fn is_cost(&self) -> bool {
         match self.of {
             Judges::Role(role) => role == Role::Cpu,
-            Judges::Metric(metric) => metric.direction == Direction::Lower,
+            Judges::Metric(metric) => metric.direction.is_cost(),
         }
     }
 
