@@ -1,7 +1,7 @@
 //! From runs to findings.
 
 use plimsoll_core::planted::{self, Bug};
-use plimsoll_stats::{Looks, Screen, StartRatio, StartsPrior, Verdict, mean, two_modes};
+use plimsoll_stats::{Looks, Screen, StartRatio, Verdict, mean, two_modes};
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{CampaignRecord, CampaignState};
 
@@ -46,89 +46,34 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
     let [first, _, ..] = experiment.cells else {
         return Findings::none();
     };
-    let header = &first.campaign.header;
-    let confirm = header.confirm.as_ref();
-    let (margin, alpha) = confirm.map_or((MARGIN, ALPHA), |confirm| (confirm.delta, confirm.alpha));
-    let is_confirmed =
-        |step: &&StepView| confirm.is_none_or(|confirm| confirm.steps.contains(&step.name));
-    let judge = Judge {
-        experiment,
-        campaign: first.campaign,
-        basis: basis(header),
-        looks: looks(header, alpha),
-        steps: experiment.steps.iter().filter(is_confirmed).collect(),
-    };
-    let of_control = judge.control_pairs();
+    let judge = Judge::of(experiment, first.campaign);
+    let of_control = judge.of_control();
     let questions = judge.questions();
     let asked: Vec<Asked<'_, '_>> = questions.iter().flat_map(Question::asked).collect();
-    let class = |step: &str, judged: &Judged| (first.is_writing(step), judged.metric.name);
+    // What comparisons of a class know of each other, and by how much the control contradicts it.
     let priors = Priors::new(
         judge.basis,
-        asked
-            .iter()
-            .map(|asked| (class(&asked.of.step.name, &asked.judged), &asked.pairs)),
-        of_control
-            .iter()
-            .map(|(step, judged, pairs)| (class(&step.name, judged), pairs)),
+        asked.iter().map(|asked| (asked.class(), &asked.pairs)),
+        of_control.iter().map(|of| (of.class(), &of.pairs)),
     );
-    let controls = judge.controls(&of_control, |class| priors.of_control(class));
-    let scales = Scales::new(controls.iter().map(|control| {
-        (
-            (first.is_writing(&control.step), control.metric.name),
-            control,
-        )
-    }));
+    let control = judge.control(&of_control, &priors);
+    let scales = judge.scales(&control);
     let mut all: Vec<Finding> = asked
         .iter()
-        .filter_map(|asked| {
-            let prior = priors.of_cell(class(&asked.of.step.name, &asked.judged), &asked.pairs);
-            let scale = scales.of(&asked.of.step.name, asked.judged.metric.name);
-            judge.finding(asked, prior, scale, &controls)
-        })
+        .filter_map(|asked| judge.finding(asked, &priors, &scales, &control))
         .collect();
-    decide(&mut all, &judge.looks, margin, alpha);
-    let spread = |of: &Asked<'_, '_>| (of.of.index, class(&of.of.step.name, &of.judged));
-    let of_cells = asked.iter().map(|of| (spread(of), &of.pairs));
-    let of_base = of_control
-        .iter()
-        .map(|(step, judged, pairs)| (class(&step.name, judged), pairs));
-    let layout = Layout::of(of_cells, of_base);
-    for finding in &mut all {
-        let class = (first.is_writing(&finding.step), finding.metric.name);
-        let half_width = finding.estimate.and_then(|of| of.log_interval());
-        let share = layout.share_of_width(finding.cell, class);
-        let width = half_width.zip(share);
-        finding.layout = width.map(|(of, share)| share * of.half_width());
-    }
-    let of_forms: Vec<OfForms<'_, '_>> = questions
-        .iter()
-        .map(|of| OfForms {
-            cell: of.index,
-            step: &of.step.name,
-            is_writing: first.is_writing(&of.step.name),
-            meetings: &of.meetings,
-        })
-        .collect();
-    mark_dependent(&mut all, &of_forms);
-    for finding in &mut all {
-        let direction = finding.metric.direction;
-        finding.hosts = in_words(&finding.by_host, &finding.call, direction, margin);
-    }
+    decide(&mut all, &judge.looks, judge.margin, judge.alpha);
+    // What is told with a verdict.
+    judge.note_layout(&mut all, &asked, &of_control);
+    mark_dependent(&mut all, &forms(&questions));
+    judge.note_hosts(&mut all);
     judge.note_storage(&mut all);
-    let is_explained = |finding: &&mut Finding| finding.role != Role::Companion;
-    for finding in all.iter_mut().filter(is_explained) {
-        finding.why = why(
-            &experiment.cells[finding.base],
-            &experiment.cells[finding.cell],
-            &finding.step,
-            finding.gain(),
-        );
-    }
+    judge.note_causes(&mut all);
     Findings {
         all,
-        control: controls,
-        margin,
-        alpha,
+        control,
+        margin: judge.margin,
+        alpha: judge.alpha,
         control_cells: (0..experiment.cells.len())
             .filter(|cell| experiment.cells[*cell].is_control())
             .collect(),
@@ -143,6 +88,9 @@ struct Judge<'a> {
     campaign: &'a CampaignRecord,
     basis: Basis,
     looks: Looks,
+    /// What is equivalent differs by no more, as a share.
+    margin: f64,
+    alpha: f64,
     steps: Vec<&'a StepView>,
 }
 
@@ -150,16 +98,26 @@ struct Judge<'a> {
 struct Question<'a> {
     base: &'a CellRuns<'a>,
     cell: &'a CellRuns<'a>,
-    index: usize,
-    of: usize,
+    /// The places of the two among the experiment's cells.
+    base_index: usize,
+    cell_index: usize,
     step: &'a StepView,
+    is_writing: bool,
     judged: Vec<Judged>,
     meetings: Meetings<'a, 'a>,
 }
 
 /// One metric of a question.
 struct Asked<'q, 'a> {
-    of: &'q Question<'a>,
+    question: &'q Question<'a>,
+    judged: Judged,
+    pairs: Pairs,
+}
+
+/// One metric of the base against its second instance.
+struct OfControl<'a> {
+    step: &'a StepView,
+    is_writing: bool,
     judged: Judged,
     pairs: Pairs,
 }
@@ -167,18 +125,56 @@ struct Asked<'q, 'a> {
 impl<'a> Question<'a> {
     fn asked<'q>(&'q self) -> impl Iterator<Item = Asked<'q, 'a>> {
         self.judged.iter().map(|judged| Asked {
-            of: self,
+            question: self,
             judged: *judged,
             pairs: self.meetings.pairs(judged),
         })
     }
 }
 
+impl Asked<'_, '_> {
+    fn class(&self) -> Class {
+        (self.question.is_writing, self.judged.metric.name)
+    }
+}
+
+impl OfControl<'_> {
+    fn class(&self) -> Class {
+        (self.is_writing, self.judged.metric.name)
+    }
+}
+
+/// What each question says of turns of other forms.
+fn forms<'q>(questions: &'q [Question<'_>]) -> Vec<OfForms<'q, 'q>> {
+    let of = questions.iter().map(|of| OfForms {
+        cell: of.cell_index,
+        step: &of.step.name,
+        is_writing: of.is_writing,
+        meetings: &of.meetings,
+    });
+    of.collect()
+}
+
 impl<'a> Judge<'a> {
-    /// What is equivalent differs by no more, as a share.
-    fn margin(&self) -> f64 {
-        let confirm = self.campaign.header.confirm.as_ref();
-        confirm.map_or(MARGIN, |confirm| confirm.delta)
+    fn of(experiment: &'a Experiment<'a>, campaign: &'a CampaignRecord) -> Self {
+        let header = &campaign.header;
+        let confirm = header.confirm.as_ref();
+        let (margin, alpha) = confirm.map_or((MARGIN, ALPHA), |of| (of.delta, of.alpha));
+        let is_confirmed =
+            |step: &&StepView| confirm.is_none_or(|of| of.steps.contains(&step.name));
+        Self {
+            experiment,
+            campaign,
+            basis: basis(header),
+            looks: looks(header, alpha),
+            margin,
+            alpha,
+            steps: experiment.steps.iter().filter(is_confirmed).collect(),
+        }
+    }
+
+    fn is_writing(&self, step: &str) -> bool {
+        self.experiment.cells[0].is_writing(step)
     }
 
     /// The mean share of the machine that others took in the steps that are judged: what was loaded
@@ -193,7 +189,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The base against its second instance, metric by metric.
-    fn control_pairs(&self) -> Vec<(&'a StepView, Judged, Pairs)> {
+    fn of_control(&self) -> Vec<OfControl<'a>> {
         let Some((of, again)) = self.experiment.control else {
             return Vec::new();
         };
@@ -201,29 +197,42 @@ impl<'a> Judge<'a> {
             let step = *step;
             let meetings = Meetings::of(self.basis, &[of], again, &step.name);
             let judged = judged(self.basis, step, &self.experiment.infos[0]);
-            let pairs = |judged: Judged| (step, judged, meetings.pairs(&judged));
-            judged.into_iter().map(pairs).collect::<Vec<_>>()
+            let of_control = |judged: Judged| OfControl {
+                step,
+                is_writing: self.is_writing(&step.name),
+                judged,
+                pairs: meetings.pairs(&judged),
+            };
+            judged.into_iter().map(of_control).collect::<Vec<_>>()
         };
         self.steps.iter().flat_map(of_step).collect()
     }
 
-    fn controls(
-        &self,
-        of_control: &[(&StepView, Judged, Pairs)],
-        prior: impl Fn(Class) -> Option<StartsPrior>,
-    ) -> Vec<Control> {
+    /// What is said of them.
+    fn control(&self, of_control: &[OfControl<'_>], priors: &Priors) -> Vec<Control> {
         let Some((of, again)) = self.experiment.control else {
             return Vec::new();
         };
-        let control = |(step, judged, pairs): &(&StepView, Judged, Pairs)| {
-            let prior = prior((of.is_writing(&step.name), judged.metric.name));
-            control(self.basis, (of, again), step, judged, pairs, prior)
+        let control = |one: &OfControl<'_>| {
+            let prior = priors.of_control(one.class());
+            control(
+                self.basis,
+                (of, again),
+                one.step,
+                &one.judged,
+                &one.pairs,
+                prior,
+            )
         };
-        of_control
-            .iter()
-            .map(control)
-            .filter(|control| control.role != Role::Companion || control.estimate.is_some())
-            .collect()
+        let is_told = |one: &Control| one.role != Role::Companion || one.estimate.is_some();
+        of_control.iter().map(control).filter(is_told).collect()
+    }
+
+    fn scales(&self, control: &[Control]) -> Scales {
+        Scales::new(control.iter().map(|one| {
+            let class = (self.is_writing(&one.step), one.metric.name);
+            (class, one)
+        }))
     }
 
     /// Every cell of the campaign with a base of its own, in every step.
@@ -231,14 +240,14 @@ impl<'a> Judge<'a> {
         let experiment = self.experiment;
         let mut questions = Vec::new();
         for (index, cell) in experiment.cells.iter().enumerate() {
-            let of = experiment.infos[index].base;
-            let is_candidate = of != index
+            let base_index = experiment.infos[index].base;
+            let is_candidate = base_index != index
                 && cell.campaign.header.id == self.campaign.header.id
                 && !cell.is_control();
             if !is_candidate {
                 continue;
             }
-            let base = &experiment.cells[of];
+            let base = &experiment.cells[base_index];
             // By slices a cell is compared with both instances of the base.
             let again = experiment
                 .control
@@ -250,10 +259,11 @@ impl<'a> Judge<'a> {
             questions.extend(self.steps.iter().map(|step| Question {
                 base,
                 cell,
-                index,
-                of,
+                base_index,
+                cell_index: index,
                 step,
-                judged: judged(self.basis, step, &experiment.infos[of]),
+                is_writing: self.is_writing(&step.name),
+                judged: judged(self.basis, step, &experiment.infos[base_index]),
                 meetings: Meetings::of(self.basis, &bases, cell, &step.name),
             }));
         }
@@ -265,22 +275,24 @@ impl<'a> Judge<'a> {
     fn finding(
         &self,
         asked: &Asked<'_, '_>,
-        prior: Option<StartsPrior>,
-        scale: f64,
+        priors: &Priors,
+        scales: &Scales,
         controls: &[Control],
     ) -> Option<Finding> {
         let Asked {
-            of: question,
+            question,
             judged,
             pairs,
         } = asked;
+        let prior = priors.of_cell(asked.class(), pairs);
+        let scale = scales.of(&question.step.name, judged.metric.name);
         let levels = Levels {
             shown: LEVEL,
             look: self.look_level(pairs),
         };
         let estimate = estimate(self.basis, pairs, prior, levels)
             .map(|estimate| estimate.with_errors_times(scale));
-        let ByHost { hosts, widening } = by_host(&pairs.of_hosts, self.margin());
+        let ByHost { hosts, widening } = by_host(&pairs.of_hosts, self.margin);
         let estimate = estimate.map(|estimate| estimate.widened_by(widening));
         let confirm = self.campaign.header.confirm.as_ref();
         let of_start = |start: &StartPairs| {
@@ -290,8 +302,8 @@ impl<'a> Judge<'a> {
         let by_start: Vec<OfStart> = pairs.starts.iter().map(of_start).collect();
         let placements = confirm.map_or(String::new(), |confirm| by_placement(confirm, &by_start));
         let mut finding = Finding {
-            cell: question.index,
-            base: question.of,
+            cell: question.cell_index,
+            base: question.base_index,
             step: question.step.name.clone(),
             metric: judged.metric,
             role: judged.role,
@@ -345,6 +357,44 @@ impl<'a> Judge<'a> {
         Some(finding)
     }
 
+    /// How much of each interval's width lies between links of a build.
+    fn note_layout(
+        &self,
+        all: &mut [Finding],
+        asked: &[Asked<'_, '_>],
+        of_control: &[OfControl<'_>],
+    ) {
+        let of_cells = asked
+            .iter()
+            .map(|asked| ((asked.question.cell_index, asked.class()), &asked.pairs));
+        let of_base = of_control.iter().map(|of| (of.class(), &of.pairs));
+        let layout = Layout::of(of_cells, of_base);
+        for finding in all {
+            let class = (self.is_writing(&finding.step), finding.metric.name);
+            let interval = finding.estimate.and_then(|of| of.log_interval());
+            let both = interval.zip(layout.share_of_width(finding.cell, class));
+            finding.layout = both.map(|(interval, share)| share * interval.half_width());
+        }
+    }
+
+    /// What each host says.
+    fn note_hosts(&self, all: &mut [Finding]) {
+        for finding in all {
+            let direction = finding.metric.direction;
+            finding.hosts = in_words(&finding.by_host, &finding.call, direction, self.margin);
+        }
+    }
+
+    /// What the numbers per operation say of a difference.
+    fn note_causes(&self, all: &mut [Finding]) {
+        let cells = self.experiment.cells;
+        let is_explained = |finding: &&mut Finding| finding.role != Role::Companion;
+        for finding in all.iter_mut().filter(is_explained) {
+            let (base, cell) = (&cells[finding.base], &cells[finding.cell]);
+            finding.why = why(base, cell, &finding.step, finding.gain());
+        }
+    }
+
     /// By slices, which candidates storage works for in the turns of others.
     fn note_storage(&self, all: &mut [Finding]) {
         if self.basis != Basis::Slices {
@@ -389,7 +439,7 @@ impl<'a> Judge<'a> {
 
     /// Why pairs that are there say nothing.
     fn too_little(&self, asked: &Asked<'_, '_>, controls: &[Control]) -> Option<String> {
-        let (question, pairs) = (asked.of, &asked.pairs);
+        let (question, pairs) = (asked.question, &asked.pairs);
         if pairs.left_out == pairs.done {
             let what = match self.basis {
                 Basis::Screen => "the run was left out",
