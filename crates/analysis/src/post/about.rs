@@ -106,18 +106,18 @@ fn configs(view: &View, cells: &[(String, usize)]) -> Vec<String> {
     let named = all.filter(|info| !info.config.is_empty());
     let named: Vec<&CellInfo> = named.unique_by(|info| &info.config).collect();
     let names: Vec<String> = named.iter().map(|info| info.config.clone()).collect();
-    match () {
-        () if names.is_empty() => vec![format!("configuration: {NOT_RECORDED}")],
-        () if named.iter().all(|info| info.config_settings.is_empty()) => {
-            vec![format!(
-                "configuration: {}; what is in it: {NOT_RECORDED}",
-                names.join(", ")
-            )]
-        }
-        () => named
+    if names.is_empty() {
+        vec![format!("configuration: {NOT_RECORDED}")]
+    } else if named.iter().all(|info| info.config_settings.is_empty()) {
+        vec![format!(
+            "configuration: {}; what is in it: {NOT_RECORDED}",
+            names.join(", ")
+        )]
+    } else {
+        named
             .iter()
             .map(|info| format!("configuration {}: {}", info.config, settings(info)))
-            .collect(),
+            .collect()
     }
 }
 

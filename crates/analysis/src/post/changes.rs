@@ -80,11 +80,14 @@ impl Change {
         let class = |(test, ratio): &(usize, f64)| (*test, *ratio, band.class(*ratio));
         let members: Vec<(usize, f64, Class)> = ratios.iter().map(class).collect();
         let ratios: Vec<f64> = members.iter().map(|(_, ratio, _)| *ratio).collect();
-        let kind = match () {
-            () if is_stable(&ratios) => Kind::Stable,
-            () if members.iter().all(|(.., class)| class.is_loss()) => Kind::AllLose,
-            () if members.iter().all(|(.., class)| class.is_gain()) => Kind::AllGain,
-            () => Kind::Counted,
+        let kind = if is_stable(&ratios) {
+            Kind::Stable
+        } else if members.iter().all(|(.., class)| class.is_loss()) {
+            Kind::AllLose
+        } else if members.iter().all(|(.., class)| class.is_gain()) {
+            Kind::AllGain
+        } else {
+            Kind::Counted
         };
         Some(Self {
             from,
@@ -105,10 +108,12 @@ impl Change {
             .map(|(_, ratio, class)| (*ratio, *class))
             .collect();
         let is_big = |class: Class| matches!(class, Class::BigLoss | Class::BigGain);
-        let size = match () {
-            () if of.iter().all(|(_, class)| is_big(*class)) => Size::Big,
-            () if of.iter().all(|(_, class)| !is_big(*class)) => Size::Small,
-            () => Size::Mixed,
+        let size = if of.iter().all(|(_, class)| is_big(*class)) {
+            Size::Big
+        } else if of.iter().all(|(_, class)| !is_big(*class)) {
+            Size::Small
+        } else {
+            Size::Mixed
         };
         (of.into_iter().map(|(ratio, _)| ratio).collect(), size)
     }
@@ -303,10 +308,12 @@ impl Change {
     fn common_side(&self) -> Option<(Vec<f64>, bool)> {
         let (losers, gainers) = (self.losers(), self.gainers());
         let all = self.members.len();
-        match () {
-            () if 2 * losers.len() > all => Some((losers, true)),
-            () if 2 * gainers.len() > all => Some((gainers, false)),
-            () => None,
+        if 2 * losers.len() > all {
+            Some((losers, true))
+        } else if 2 * gainers.len() > all {
+            Some((gainers, false))
+        } else {
+            None
         }
     }
 

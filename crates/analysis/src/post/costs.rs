@@ -314,16 +314,17 @@ fn steady_switches(subject: &Subject, test: usize, costs: &Costs) -> Option<Sent
     let most = known.iter().copied().fold(0.0, f64::max);
     let range = format!("{} to {}", ratio(least), ratio(most));
     let (first, last) = (*subject.speakers.first()?, subject.newest());
-    let text = match () {
-        () if known.is_empty() => return None,
-        () if most < FEW_SWITCHES => {
-            format!("{} are low and can be ignored ({range})", costs.words())
-        }
-        () if is_steady(subject, costs, first, last) => format!(
+    let text = if known.is_empty() {
+        return None;
+    } else if most < FEW_SWITCHES {
+        format!("{} are low and can be ignored ({range})", costs.words())
+    } else if is_steady(subject, costs, first, last) {
+        format!(
             "{} are stable ({range}): no sign of more mutex contention, of which they are a proxy",
             costs.words()
-        ),
-        () => return None,
+        )
+    } else {
+        return None;
     };
     Some(Sentence {
         text,
@@ -441,14 +442,16 @@ fn verb(costs: &Costs, from: usize, to: usize, is_plural: bool) -> String {
     };
     let by = whole_percent(ratio).abs();
     let s = if is_plural { "" } else { "s" };
-    match () {
+    if costs.is_stable(ratio) && is_plural {
         // The other half moved: this half has its number, too.
-        () if costs.is_stable(ratio) && is_plural => {
-            format!("are stable ({})", whole_change(ratio))
-        }
-        () if costs.is_stable(ratio) => format!("is stable ({})", whole_change(ratio)),
-        () if ratio < 1.0 => format!("drop{s} by {by}%"),
-        () => format!("grow{s} by {by}%"),
+
+        format!("are stable ({})", whole_change(ratio))
+    } else if costs.is_stable(ratio) {
+        format!("is stable ({})", whole_change(ratio))
+    } else if ratio < 1.0 {
+        format!("drop{s} by {by}%")
+    } else {
+        format!("grow{s} by {by}%")
     }
 }
 

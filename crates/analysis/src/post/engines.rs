@@ -87,17 +87,14 @@ pub(super) fn words([a, b]: &[String; 2], ratios: &[f64], middle: f64, noun: &st
             ratio(most)
         )
     };
-    match () {
-        () if ABOUT_AS_FAST.contains(&middle) => {
-            format!("{b} is about as fast as {a}: faster {}", told(faster))
-        }
-        () if middle > 1.0 && 3 * faster >= 2 * all => {
-            format!("{b} is faster than {a} {}", told(faster))
-        }
-        () if middle < 1.0 && 3 * (all - faster) >= 2 * all => {
-            format!("{b} is slower than {a} {}", told(all - faster))
-        }
-        () => format!("{b} and {a} are each faster in some: {b} {}", told(faster)),
+    if ABOUT_AS_FAST.contains(&middle) {
+        format!("{b} is about as fast as {a}: faster {}", told(faster))
+    } else if middle > 1.0 && 3 * faster >= 2 * all {
+        format!("{b} is faster than {a} {}", told(faster))
+    } else if middle < 1.0 && 3 * (all - faster) >= 2 * all {
+        format!("{b} is slower than {a} {}", told(all - faster))
+    } else {
+        format!("{b} and {a} are each faster in some: {b} {}", told(faster))
     }
 }
 

@@ -237,10 +237,12 @@ fn subject(view: &View, family: Family, bases: &[usize], is_only: bool) -> Subje
     let oldest = oldest.unwrap_or(0);
     let is_series = family.releases.iter().all(Release::is_version);
     let builds = || family.releases.iter().map(|of| &view.cells[of.cell].build);
-    let each = match () {
-        () if is_series => "version",
-        () if family.releases.len() > 1 && builds().all_equal() => "config",
-        () => "build",
+    let each = if is_series {
+        "version"
+    } else if family.releases.len() > 1 && builds().all_equal() {
+        "config"
+    } else {
+        "build"
     };
     let base = bases.iter().find_map(at).unwrap_or(oldest);
     // Of one series the newest stands against the base, which may be its neighbour.
@@ -276,11 +278,14 @@ fn subject(view: &View, family: Family, bases: &[usize], is_only: bool) -> Subje
 
 fn kind(view: &View, family: &Family) -> Kind {
     let has = |is_it: fn(&StepView) -> bool| view.steps.iter().any(is_it);
-    match () {
-        () if family.product == "RocksDB" => Kind::Rocksdb,
-        () if has(|step| step.test.is_some()) || !view.published.is_empty() => Kind::Statements,
-        () if has(|step| step.name.starts_with("l.")) => Kind::InsertBenchmark,
-        () => Kind::Statements,
+    if family.product == "RocksDB" {
+        Kind::Rocksdb
+    } else if has(|step| step.test.is_some()) || !view.published.is_empty() {
+        Kind::Statements
+    } else if has(|step| step.name.starts_with("l.")) {
+        Kind::InsertBenchmark
+    } else {
+        Kind::Statements
     }
 }
 

@@ -20,15 +20,15 @@ pub(super) fn at_most(subject: &Subject, group: &Group) -> Option<Sentence> {
     let name = &subject.tests[test].name;
     let (old, new) = (subject.name(base), subject.name(newest));
     let percent = (100.0 * (1.0 - worst)).round();
-    let text = match () {
-        () if worst >= 1.0 => format!("no step has less throughput in {new} than in {old}"),
-        () if percent < 1.0 => {
-            format!("no step has 1% less throughput in {new} than in {old} (worst: {name})")
-        }
-        () => format!(
+    let text = if worst >= 1.0 {
+        format!("no step has less throughput in {new} than in {old}")
+    } else if percent < 1.0 {
+        format!("no step has 1% less throughput in {new} than in {old} (worst: {name})")
+    } else {
+        format!(
             "at most {percent:.0}% less throughput in {new} than in {old} (worst: {name} at {})",
             ratio(worst)
-        ),
+        )
     };
     Some(Sentence {
         text,

@@ -185,10 +185,12 @@ fn groups(subject: &Subject, row: impl Fn(usize) -> TableRow) -> Vec<TableGroup>
 
 fn standing(subject: &Subject, ratio: f64) -> Standing {
     let class = subject.band.class(ratio);
-    match () {
-        () if class.is_loss() => Standing::Worse,
-        () if class.is_gain() => Standing::Better,
-        () => Standing::Plain,
+    if class.is_loss() {
+        Standing::Worse
+    } else if class.is_gain() {
+        Standing::Better
+    } else {
+        Standing::Plain
     }
 }
 

@@ -159,19 +159,16 @@ pub fn compare(a: (&View, usize), b: (&View, usize)) -> Comparison {
             .into_iter()
             .map(|(name, ratios)| (name, geometric_mean(&ratios), ratios.len()))
             .collect(),
-        caveat: match () {
-            () if is_once(a) || is_once(b) => {
-                "Each value is from one run: a difference is something to look at, not a \
+        caveat: if is_once(a) || is_once(b) {
+            "Each value is from one run: a difference is something to look at, not a \
                 verdict."
-            }
-            () if campaign(a) == campaign(b) => {
-                "Values are medians over blocks; `plimsoll show` judges them by pairs."
-            }
-            () if has_samples => UNPAIRED,
-            () => {
-                "Values are medians over few blocks: a difference is something to look at, not a \
+        } else if campaign(a) == campaign(b) {
+            "Values are medians over blocks; `plimsoll show` judges them by pairs."
+        } else if has_samples {
+            UNPAIRED
+        } else {
+            "Values are medians over few blocks: a difference is something to look at, not a \
                 verdict."
-            }
         },
         rows,
     }
@@ -206,10 +203,12 @@ fn row(name: &str, a: (&View, usize), b: (&View, usize), is_rocksdb: bool) -> Op
     };
     let row = Row {
         step: name.to_owned(),
-        group: match () {
-            () if is_rocksdb && has_writes(name) => "steps with writes".to_owned(),
-            () if is_rocksdb => "read-only steps".to_owned(),
-            () => group(name),
+        group: if is_rocksdb && has_writes(name) {
+            "steps with writes".to_owned()
+        } else if is_rocksdb {
+            "read-only steps".to_owned()
+        } else {
+            group(name)
         },
         metric: step.rate.name,
         unit: step.rate.unit,
@@ -238,12 +237,16 @@ pub fn group(step: &str) -> String {
     {
         return format!("{test}{OVER_USERS}");
     }
-    let text = match () {
-        () if is_known && !variant.is_empty() => "warm-ups and tests before the writes",
-        () if is_known => group_of(test).title(),
-        () if step == "prepare" || step.starts_with("l.") => "load steps",
-        () if step.starts_with('q') => "query steps",
-        () => "all steps",
+    let text = if is_known && !variant.is_empty() {
+        "warm-ups and tests before the writes"
+    } else if is_known {
+        group_of(test).title()
+    } else if step == "prepare" || step.starts_with("l.") {
+        "load steps"
+    } else if step.starts_with('q') {
+        "query steps"
+    } else {
+        "all steps"
     };
     text.to_owned()
 }
@@ -304,11 +307,11 @@ pub fn pairs(a: &View, b: &View) -> Vec<(usize, usize)> {
             .iter()
             .all(|cell| cell.build == view.cells[0].build)
     };
-    match () {
-        () if !same_label.is_empty() => same_label,
-        () if is_one_build(a) && is_one_build(b) => {
-            by(|a, b| (&a.config, &a.shape) == (&b.config, &b.shape))
-        }
-        () => Vec::new(),
+    if !same_label.is_empty() {
+        same_label
+    } else if is_one_build(a) && is_one_build(b) {
+        by(|a, b| (&a.config, &a.shape) == (&b.config, &b.shape))
+    } else {
+        Vec::new()
     }
 }

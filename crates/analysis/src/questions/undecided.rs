@@ -33,12 +33,12 @@ pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<St
         1 => "the one throughput has no verdict".to_owned(),
         count => format!("none of {count} throughputs has a verdict"),
     };
-    let next = match () {
-        () if are_all(Call::Invalid) => {
-            "the reasons are above: mend what failed or was disturbed, and confirm again".to_owned()
-        }
-        () if are_all(Call::DependsOnTurns) => by_blocks(header, path, &view.options),
-        () => more(header, path, first.basis, &view.options),
+    let next = if are_all(Call::Invalid) {
+        "the reasons are above: mend what failed or was disturbed, and confirm again".to_owned()
+    } else if are_all(Call::DependsOnTurns) {
+        by_blocks(header, path, &view.options)
+    } else {
+        more(header, path, first.basis, &view.options)
     };
     Some(format!("undecided: {count}; {next}"))
 }

@@ -141,11 +141,14 @@ fn of_findings(step: &str, goal: f64, findings: &[&Finding]) -> StepProgress {
             .verdict()
             .is_some_and(|verdict| verdict != Verdict::Inconclusive)
     };
-    let done = match () {
-        () if open.is_empty() && !findings.is_empty() => Some(StepDone::Invalid),
-        () if !has_enough => None,
-        () if open.iter().all(is_narrow) => Some(StepDone::Narrow),
-        () => None,
+    let done = if open.is_empty() && !findings.is_empty() {
+        Some(StepDone::Invalid)
+    } else if !has_enough {
+        None
+    } else if open.iter().all(is_narrow) {
+        Some(StepDone::Narrow)
+    } else {
+        None
     };
     StepProgress {
         step: step.to_owned(),

@@ -114,20 +114,22 @@ impl ColumnType {
             .collect::<String>()
             .to_lowercase();
         let has = |known: &[&str]| known.contains(&word.as_str());
-        match () {
-            // `integer[]` and the like have a text form.
-            () if has(&INTEGERS) && !text.contains('[') => Ok(Self::Integer),
-            () if has(&NUMBERS) && !text.contains('[') => Ok(Self::Number),
-            () if has(&INTEGERS) || has(&NUMBERS) || has(&OTHERS) => Ok(Self::Other),
-            () => {
-                let known = INTEGERS.iter().chain(&NUMBERS).chain(&OTHERS).copied();
-                let hint = suggest::hint(&word, known);
-                Err(format!(
-                    "\"{}\" is not a column type{hint}: write one such as \"integer\", \"bigint\" \
-                    or \"varchar(20)\"",
-                    text.trim()
-                ))
-            }
+        // `integer[]` and the like have a text form.
+        let is_array = text.contains('[');
+        if has(&INTEGERS) && !is_array {
+            Ok(Self::Integer)
+        } else if has(&NUMBERS) && !is_array {
+            Ok(Self::Number)
+        } else if has(&INTEGERS) || has(&NUMBERS) || has(&OTHERS) {
+            Ok(Self::Other)
+        } else {
+            let known = INTEGERS.iter().chain(&NUMBERS).chain(&OTHERS).copied();
+            let hint = suggest::hint(&word, known);
+            Err(format!(
+                "\"{}\" is not a column type{hint}: write one such as \"integer\", \"bigint\" or \
+                \"varchar(20)\"",
+                text.trim()
+            ))
         }
     }
 

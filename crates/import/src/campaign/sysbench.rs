@@ -205,10 +205,12 @@ fn order(step: &ImportedStep) -> (usize, usize) {
 pub(super) fn step_of(test: &str, range: Option<u32>) -> ImportedStep {
     // Warm-ups and the tests before the writes are run and not reported.
     let is_reported = !test.contains("pre") && !test.contains("warm");
-    let description = match () {
-        () if is_scan(test) => "full scans: thousands of rows per second of one thread",
-        () if !is_reported => "run, but not reported",
-        () => "queries per second: all statements, transactions' own included",
+    let description = if is_scan(test) {
+        "full scans: thousands of rows per second of one thread"
+    } else if !is_reported {
+        "run, but not reported"
+    } else {
+        "queries per second: all statements, transactions' own included"
     };
     ImportedStep {
         name: range.map_or(test.to_owned(), |range| step_name(test, range)),

@@ -255,24 +255,16 @@ fn passed_over(name: &str) -> Option<&'static str> {
         || name.ends_with(".log.time")
         || name == "logfile"
         || name.starts_with("LOG");
-    match () {
-        () if STATES.iter().any(|state| name.starts_with(state)) => {
-            Some("state of the server or the machine")
-        }
-        () if name.ends_with(".gz")
-            || name.ends_with(".svg")
-            || name.ends_with(".png")
-            || is_log =>
-        {
-            Some("log or picture")
-        }
-        () if matches!(
-            name.to_ascii_lowercase().as_str(),
-            "readme" | "readme.md" | "readme.txt"
-        ) =>
-        {
-            Some("description")
-        }
-        () => None,
+    if STATES.iter().any(|state| name.starts_with(state)) {
+        Some("state of the server or the machine")
+    } else if name.ends_with(".gz") || name.ends_with(".svg") || name.ends_with(".png") || is_log {
+        Some("log or picture")
+    } else if matches!(
+        name.to_ascii_lowercase().as_str(),
+        "readme" | "readme.md" | "readme.txt"
+    ) {
+        Some("description")
+    } else {
+        None
     }
 }

@@ -142,13 +142,15 @@ fn copy(
         });
         while !(sending.is_finished() && matches!(child.try_wait(), Ok(Some(_)) | Err(_))) {
             if why_ended.is_none() {
-                why_ended = match () {
-                    () if is_stopped() => Some(STOPPED.to_owned()),
-                    () if Instant::now() >= deadline => Some(format!(
+                why_ended = if is_stopped() {
+                    Some(STOPPED.to_owned())
+                } else if Instant::now() >= deadline {
+                    Some(format!(
                         "copying took longer than {} s",
                         COPY_LIMIT.as_secs()
-                    )),
-                    () => None,
+                    ))
+                } else {
+                    None
                 };
                 if why_ended.is_some() {
                     let _ = child.kill();

@@ -183,13 +183,15 @@ mod tests {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 let about = fs::symlink_metadata(&path).unwrap();
-                let bytes = match () {
-                    () if about.is_symlink() => fs::read_link(&path)
+                let bytes = if about.is_symlink() {
+                    fs::read_link(&path)
                         .unwrap()
                         .into_os_string()
-                        .into_encoded_bytes(),
-                    () if about.is_file() => fs::read(&path).unwrap(),
-                    () => Vec::new(),
+                        .into_encoded_bytes()
+                } else if about.is_file() {
+                    fs::read(&path).unwrap()
+                } else {
+                    Vec::new()
                 };
                 if about.is_dir() {
                     open.push(path.clone());

@@ -43,11 +43,14 @@ fn list(value: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
 /// Each benchmark's sizes have a key that the others lack.
 fn family(workload: &Value) -> Family {
     let has = |key: &str| workload.get(key).is_some();
-    match () {
-        () if has("sysbench") => Family::Sysbench,
-        () if has("workload_file") => Family::File,
-        () if has("keys") => Family::Rocksdb,
-        () => Family::InsertBenchmark,
+    if has("sysbench") {
+        Family::Sysbench
+    } else if has("workload_file") {
+        Family::File
+    } else if has("keys") {
+        Family::Rocksdb
+    } else {
+        Family::InsertBenchmark
     }
 }
 

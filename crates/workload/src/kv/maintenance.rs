@@ -27,12 +27,14 @@ impl Maintenance {
                 ..
             })
         );
-        let is_some = overwrites && step.makes_data();
-        match (is_some, is_universal) {
-            (true, true) if !is_copied => None,
-            (true, false) => Some(Self::EmptyLevel0),
-            _ => Some(Self::Wait),
+        let is_overwritesome = overwrites && step.makes_data();
+        if !is_overwritesome {
+            return Some(Self::Wait);
         }
+        if !is_universal {
+            return Some(Self::EmptyLevel0);
+        }
+        is_copied.then_some(Self::Wait)
     }
 
     /// Does it. A wait that reaches the limit says so in its result and ends nothing: what is left

@@ -138,12 +138,16 @@ impl<'a> Context<'a> {
 fn cost_of(text: &str) -> Option<Cost> {
     let lower = text.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    match () {
-        () if has(&["context switch", "cs/o", "cspq"]) => Some(Cost::Switches),
-        () if has(&["cpu"]) => Some(Cost::Cpu),
-        () if has(&["written", "wkb"]) => Some(Cost::Written),
-        () if has(&["r/o", "reads from storage"]) => Some(Cost::Reads),
-        () => None,
+    if has(&["context switch", "cs/o", "cspq"]) {
+        Some(Cost::Switches)
+    } else if has(&["cpu"]) {
+        Some(Cost::Cpu)
+    } else if has(&["written", "wkb"]) {
+        Some(Cost::Written)
+    } else if has(&["r/o", "reads from storage"]) {
+        Some(Cost::Reads)
+    } else {
+        None
     }
 }
 

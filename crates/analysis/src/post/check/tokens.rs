@@ -154,13 +154,14 @@ fn number(line: &str, at: usize, end: usize) -> Option<Token> {
     let rest = &line[end..];
     let text = |more: &str| format!("{digits}{more}");
     let after = rest.trim_start();
-    let (text, claim) = match () {
-        () if after.starts_with('%') => (text("%"), Claim::Percent(value, decimals)),
-        () if rest.starts_with(['X', 'x']) => (text("X"), Claim::Factor(value, decimals)),
-        () if decimals == 0 && is_count(line, at, after) => {
-            (text(" tests"), Claim::Count(value as usize))
-        }
-        () => (text(""), Claim::Plain(value, decimals)),
+    let (text, claim) = if after.starts_with('%') {
+        (text("%"), Claim::Percent(value, decimals))
+    } else if rest.starts_with(['X', 'x']) {
+        (text("X"), Claim::Factor(value, decimals))
+    } else if decimals == 0 && is_count(line, at, after) {
+        (text(" tests"), Claim::Count(value as usize))
+    } else {
+        (text(""), Claim::Plain(value, decimals))
     };
     let class = match claim {
         Claim::Count(_) => class_after(after).or_else(|| class_before(line, at)),

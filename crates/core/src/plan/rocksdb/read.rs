@@ -214,19 +214,18 @@ impl Source<'_> {
             return Err(self.error(Some(driver.span()), message));
         };
         let has = |what: &dyn Fn(&Step) -> bool| bench.steps.iter().any(what);
-        let problem = match () {
-            () if bench.warm_cache => "begins each step with cold caches: leave out warm_cache",
-            () if bench.process == StepProcess::Trial => {
-                "has a process for each step: leave out process"
-            }
-            () if has(&|step| step.arrival.is_some()) => {
-                "has no rate of operations: leave out rate"
-            }
-            () if has(&|step| step.ends.warm_up_ns() > 0) => "has no warm-up: leave out warm_up",
-            () if has(&|step| step.max_failed.is_some()) => {
-                "ends with the first operation that fails: leave out max_failed"
-            }
-            () => return Ok(()),
+        let problem = if bench.warm_cache {
+            "begins each step with cold caches: leave out warm_cache"
+        } else if bench.process == StepProcess::Trial {
+            "has a process for each step: leave out process"
+        } else if has(&|step| step.arrival.is_some()) {
+            "has no rate of operations: leave out rate"
+        } else if has(&|step| step.ends.warm_up_ns() > 0) {
+            "has no warm-up: leave out warm_up"
+        } else if has(&|step| step.max_failed.is_some()) {
+            "ends with the first operation that fails: leave out max_failed"
+        } else {
+            return Ok(());
         };
         Err(self.error(
             Some(driver.span()),

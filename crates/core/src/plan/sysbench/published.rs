@@ -11,11 +11,14 @@ use crate::plan::{SysbenchPreset, TestGroup, TestName, published_position};
 /// before the words of writes.
 pub fn group_of(test: &str) -> TestGroup {
     let has = |words: &[&str]| words.iter().any(|word| test.contains(word));
-    match () {
-        () if has(&["point"]) => TestGroup::Point,
-        () if has(&["delete", "insert", "update", "write"]) => TestGroup::Write,
-        () if has(&["read-only"]) => TestGroup::Range2,
-        () => TestGroup::Range1,
+    if has(&["point"]) {
+        TestGroup::Point
+    } else if has(&["delete", "insert", "update", "write"]) {
+        TestGroup::Write
+    } else if has(&["read-only"]) {
+        TestGroup::Range2
+    } else {
+        TestGroup::Range1
     }
 }
 
