@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use itertools::Itertools;
 use plimsoll_core::plan::Operation;
+use plimsoll_core::record::SLA_SHARE;
 use plimsoll_core::witness::Limits;
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::imported::{Family, Imported, ImportedCell, ImportedResult, ImportedStep};
@@ -299,7 +300,7 @@ fn sla(result: &ImportedResult) -> (Status, Option<String>) {
         .and_then(|ips| ips.value)
         .zip(target)
         .map(|(ips, target)| ips / target);
-    match share.filter(|share| *share < 0.95) {
+    match share.filter(|share| *share < SLA_SHARE) {
         Some(share) => (
             Status::SlaMissed,
             Some(format!(

@@ -1,7 +1,17 @@
 //! The classic rules against published reports, cell by cell.
 
 use plimsoll_analysis::classic::throughput::{Rate, classify};
-use plimsoll_analysis::classic::{Class, insert_rate, metrics_line, relative, response};
+use plimsoll_analysis::classic::{Class, metrics_line, relative, response};
+use plimsoll_core::record::SLA_SHARE;
+
+/// The smallest rate that a published table takes for met, rounded as there.
+fn least_rate(target_per_s: f64) -> u64 {
+    (SLA_SHARE * target_per_s).round() as u64
+}
+
+fn is_missed(rate_per_s: u64, target_per_s: f64) -> bool {
+    rate_per_s < least_rate(target_per_s)
+}
 
 const FBMY_METRICS: &str = include_str!("data/fbmy_metrics.txt");
 const FBMY_CLASSES: &str = include_str!("data/fbmy_classes.txt");
@@ -128,8 +138,7 @@ fn colours_with_missed_background_rates() {
         let cells: Vec<Option<Rate>> = rows
             .iter()
             .map(|row| {
-                let is_sla_met =
-                    inserts(row).is_none_or(|(ips, _)| !insert_rate::is_missed(ips, 1000.0));
+                let is_sla_met = inserts(row).is_none_or(|(ips, _)| !is_missed(ips, 1000.0));
                 Some(Rate {
                     per_s: marked(row[column]).0,
                     is_sla_met,
@@ -145,7 +154,7 @@ fn colours_with_missed_background_rates() {
             );
             if let Some((ips, mark)) = inserts(row) {
                 assert_eq!(
-                    insert_rate::is_missed(ips, 1000.0),
+                    is_missed(ips, 1000.0),
                     mark == 'r',
                     "insert rate {ips} of {}",
                     row[0]
@@ -194,10 +203,7 @@ fn innodb_tables() {
             .iter()
             .zip([100.0, 100.0, 500.0, 500.0, 1000.0, 1000.0])
         {
-            assert!(
-                !insert_rate::is_missed(cell.parse().unwrap(), 24.0 * rate),
-                "{row:?}"
-            );
+            assert!(!is_missed(cell.parse().unwrap(), 24.0 * rate), "{row:?}");
         }
     }
 }
@@ -205,7 +211,7 @@ fn innodb_tables() {
 #[test]
 fn insert_rates_and_their_targets() {
     assert_eq!(
-        [2400.0, 12_000.0, 24_000.0, 1000.0].map(insert_rate::least_rate),
+        [2400.0, 12_000.0, 24_000.0, 1000.0].map(least_rate),
         [2280, 11_400, 22_800, 950]
     );
     for (step, target) in STEPS[4..]
@@ -214,12 +220,12 @@ fn insert_rates_and_their_targets() {
     {
         for (_, tag, cells) in fbmy_lines().iter().filter(|(of, ..)| of == step) {
             assert!(
-                !insert_rate::is_missed(cells[0].parse().unwrap(), target),
+                !is_missed(cells[0].parse().unwrap(), target),
                 "{step} of {tag}"
             );
         }
     }
-    assert!(insert_rate::is_missed(949, 1000.0) && !insert_rate::is_missed(950, 1000.0));
+    assert!(is_missed(949, 1000.0) && !is_missed(950, 1000.0));
 }
 
 #[test]
@@ -278,10 +284,6 @@ fn response_time_cells() {
     ] {
         assert_eq!(response::shade(percent), shade, "{percent}");
     }
-    assert_eq!(
-        (response::shade_colour(0), response::shade_colour(20)),
-        ("#FEFEFE".to_owned(), "#D6D6D6".to_owned())
-    );
 }
 
 #[test]

@@ -55,6 +55,10 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+/// The share of its rate that an open loop has to reach, over a step and in each second: the SLA of
+/// the original Insert Benchmark.
+pub const SLA_SHARE: f64 = 0.95;
+
 /// How well an open loop kept its schedule, over all clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pacing {

@@ -42,7 +42,7 @@ pub use machine_id::machine_id;
 pub use memory::Memory;
 pub use proc::Proc;
 pub use processes::{
-    Activity, CpuClocks, OtherProcesses, ServerProcesses, boot_id, is_same_process, process_cpu_ns,
+    Activity, CpuClocks, OtherProcesses, ServerProcesses, boot_id, process_cpu_ns,
     process_start_ticks, tree_pids,
 };
 pub use readiness::{Check, Remedy, Status, check_machine, remedy};

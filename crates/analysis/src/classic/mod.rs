@@ -4,7 +4,6 @@
 //! Every function here is pure. The rules were checked cell by cell against published reports: see
 //! `tests/classic.rs`.
 
-pub mod insert_rate;
 pub mod metrics_line;
 pub mod relative;
 pub mod response;

@@ -39,12 +39,6 @@ pub fn shade(percent: f64) -> u8 {
     (percent / 5.0).round().clamp(0.0, 20.0) as u8
 }
 
-/// The gray of a shade as the published reports paint it, `#rrggbb`.
-pub fn shade_colour(shade: u8) -> String {
-    let component = 254 - 2 * u32::from(shade.min(20));
-    format!("#{component:02X}{component:02X}{component:02X}")
-}
-
 /// Classes of the column of maxima, in seconds: the slowest quarter of the span is red, the fastest
 /// green. A column whose smallest value reaches 80 % of the largest has no green.
 pub fn classify_max(maxima_s: &[Option<f64>]) -> Vec<Class> {

@@ -1,5 +1,7 @@
 //! The Insert Benchmark: tuples over steps, and what differs in each step.
 
+use plimsoll_core::record::SLA_SHARE;
+
 use super::material::{Group, Subject};
 use super::text::{change, list, ratio, whole_change};
 use super::value::{Part, Said, Sentence};
@@ -30,8 +32,6 @@ const AS_FACTOR: f64 = 1.8;
 /// Reads per operation, and KiB read, below which nothing is reported.
 const LEAST: [(&str, f64); 2] = [("rpq", 0.01), ("rkbpq", 0.1)];
 
-/// Writers have to reach this share of their rate.
-const SLA: f64 = 0.95;
 /// More than this of the rate in a step's name means that several clients have it each.
 const ONE_CLIENT: f64 = 1.05;
 
@@ -47,7 +47,7 @@ pub(super) fn named_rate(step: &StepView) -> Option<f64> {
         .iter()
         .filter_map(|outcome| outcome.number(metrics::IPS));
     let most = reached.fold(0.0, f64::max);
-    (SLA * rate..=ONE_CLIENT * rate)
+    (SLA_SHARE * rate..=ONE_CLIENT * rate)
         .contains(&most)
         .then_some(rate)
 }
@@ -56,7 +56,7 @@ pub(super) fn named_rate(step: &StepView) -> Option<f64> {
 pub(crate) fn missed_named_rate(step: &StepView, outcome: &Outcome) -> bool {
     let rate = named_rate(step).filter(|_| outcome.target_per_s.is_none());
     rate.zip(outcome.number(metrics::IPS))
-        .is_some_and(|(rate, ips)| ips < SLA * rate)
+        .is_some_and(|(rate, ips)| ips < SLA_SHARE * rate)
 }
 
 /// `(l.i0, l.x, l.i1) relative to 11: (0.99, 1.00, 0.97) for 12 and (1.03, 1.00, 0.96) for 13`.
@@ -173,12 +173,12 @@ pub(super) fn steps(view: &View, subject: &Subject, group: &Group) -> Vec<Part> 
     let list = |[from, to]: [usize; 2]| {
         let over = Over { subject, from, to };
         let tests = group.tests.iter();
-        let sentences: Vec<Sentence> = match () {
-            () if from == to => Vec::new(),
-            () if group.tests.len() > FEW_STEPS => {
-                together(view, &over, group).into_iter().collect()
-            }
-            () => tests.filter_map(|test| step(view, &over, *test)).collect(),
+        let sentences: Vec<Sentence> = if from == to {
+            Vec::new()
+        } else if group.tests.len() > FEW_STEPS {
+            together(view, &over, group).into_iter().collect()
+        } else {
+            tests.filter_map(|test| step(view, &over, *test)).collect()
         };
         let heading = format!("By step, {}", over.names());
         (!sentences.is_empty()).then(|| Part::bullets(&heading, sentences))

@@ -16,5 +16,5 @@ pub(crate) use tree::ProcessTrees;
 pub use activity::Activity;
 pub use clocks::{CpuClocks, tree_pids};
 pub use others::OtherProcesses;
-pub use process::{boot_id, is_same_process, process_cpu_ns, process_start_ticks};
+pub use process::{boot_id, process_cpu_ns, process_start_ticks};
 pub use servers::ServerProcesses;

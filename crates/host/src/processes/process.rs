@@ -32,13 +32,6 @@ pub fn boot_id() -> io::Result<String> {
         .to_owned())
 }
 
-/// True when `pid` is, right now, the very process that was started at `start_ticks` in the boot
-/// `boot_id`, and still runs. False for a zombie, and when it cannot be proved.
-pub fn is_same_process(pid: u32, start_ticks: u64, boot_id: &str) -> bool {
-    self::boot_id().is_ok_and(|now| now == boot_id)
-        && process_stat(pid).is_ok_and(|stat| stat.start_ticks == start_ticks && stat.is_running)
-}
-
 /// CPU time of a process since its start, in nanoseconds: all its threads, ended ones too, but not
 /// its children.
 ///
@@ -99,24 +92,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_named_by_pid_start_and_boot() {
-        let pid = std::process::id();
-        let (start, boot) = (process_start_ticks(pid).unwrap(), boot_id().unwrap());
-        assert!(is_same_process(pid, start, &boot));
-        assert!(!is_same_process(pid, start + 1, &boot));
-        assert!(!is_same_process(pid, start, "another boot"));
-        assert!(!is_same_process(u32::MAX, start, &boot));
-    }
-
-    #[test]
-    fn an_ended_process_is_no_longer_the_same() {
+    fn an_ended_process_is_a_zombie_until_it_is_waited_for() {
         let mut child = std::process::Command::new("sleep")
             .arg("60")
             .spawn()
             .unwrap();
         let pid = child.id();
-        let (start, boot) = (process_start_ticks(pid).unwrap(), boot_id().unwrap());
-        assert!(is_same_process(pid, start, &boot));
+        let start = process_start_ticks(pid).unwrap();
         child.kill().unwrap();
         let (id, ended) = (
             rustix::process::Pid::from_child(&child),
@@ -128,9 +110,8 @@ mod tests {
         )
         .unwrap();
         assert_eq!(process_start_ticks(pid).unwrap(), start, "still a zombie");
-        assert!(!is_same_process(pid, start, &boot));
+        assert!(!process_stat(pid).unwrap().is_running);
         child.wait().unwrap();
-        assert!(!is_same_process(pid, start, &boot));
         assert!(process_cpu_ns(pid).is_err());
     }
 

@@ -1,13 +1,9 @@
 //! How well an open loop kept its schedule.
 
-use plimsoll_core::record::Pacing;
+use plimsoll_core::record::{Pacing, SLA_SHARE};
 use plimsoll_core::units::SECOND_NS;
 
 use crate::arrival::Arrival;
-
-/// A second is under its rate when less than this share of the operations due in it were done in
-/// it, the rule of the original report.
-pub(crate) const SLA_SHARE: f64 = 0.95;
 
 /// One worker's schedule and what came of it.
 pub(crate) struct Paced<'a> {
