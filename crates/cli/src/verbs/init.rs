@@ -1,12 +1,11 @@
 //! `init`: a commented plan, from options or from answers at the terminal.
 
-use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{self, Path, PathBuf};
 
 use plimsoll_core::name::BuildName;
-use plimsoll_core::plan::Family;
+use plimsoll_core::plan::{Budget, Family};
 use plimsoll_lab::builds::{BuildCache, is_built_in};
 use plimsoll_lab::{LabError, load_plan, parse_plan};
 use plimsoll_store::shell_word;
@@ -321,172 +320,195 @@ fn question(what: &str, default: &str) -> Result<String, Failure> {
     })
 }
 
+/// Section after section, as a person would write it.
 fn plan_text(answers: &Answers) -> String {
-    let mut text = String::new();
-    let mut add = |line: &str| writeln!(text, "{line}").expect("writing to a string cannot fail");
-    let Answers {
-        compared,
-        workload,
-        tests,
-        clients,
-        rows,
-        budget,
-    } = answers;
-    let names: Vec<String> = match compared {
-        Compared::Builds(names) => names.iter().map(ToString::to_string).collect(),
-        Compared::Servers(servers) => servers.iter().map(|(name, _)| name.clone()).collect(),
+    let family = family(&answers.workload);
+    let sections = [
+        heading(answers),
+        verdicts(answers, family),
+        sizes(answers, family),
+        match &answers.compared {
+            Compared::Servers(servers) => dsns(servers),
+            Compared::Builds(names) => second_config(names),
+        },
+    ];
+    sections.concat()
+}
+
+fn family(workload: &str) -> Family {
+    match workload {
+        file if is_file(file) => Family::File,
+        preset if preset.starts_with("sysbench") => Family::Sysbench,
+        preset if preset.starts_with("rocksdb") => Family::Rocksdb,
+        _ => Family::InsertBenchmark,
+    }
+}
+
+fn heading(answers: &Answers) -> String {
+    let (names, compared): (Vec<String>, String) = match &answers.compared {
+        Compared::Builds(names) => (
+            names.iter().map(ToString::to_string).collect(),
+            builds(names),
+        ),
+        Compared::Servers(of) => (
+            of.iter().map(|(name, _)| name.clone()).collect(),
+            servers(of),
+        ),
     };
-    add("# Made by `plimsoll init`. `plimsoll plan explain FILE` says what it takes.");
-    add(&format!("name = \"{}\"", plan_name(&names)));
-    add(&format!("description = \"{}\"", description(&names)));
-    let is_file = is_file(workload);
-    add(&match is_file {
-        true => format!("workload = {{ file = \"{workload}\" }}"),
-        false => format!("workload = \"{workload}\""),
-    });
-    add("# Short steps on small tables: their numbers are not those of full runs.");
-    add("comparable = false");
-    add("");
-    match compared {
-        Compared::Builds(names) => add_builds(&mut add, names),
-        Compared::Servers(servers) => add_servers(&mut add, servers),
-    }
-    add("wait = \"1s\"");
-    if !tests.is_empty() {
-        add(&format!("tests = [{}]", quoted(tests)));
-    }
-    add("");
-    let family = if is_file {
-        Family::File
-    } else if workload.starts_with("sysbench") {
-        Family::Sysbench
-    } else if workload.starts_with("rocksdb") {
-        Family::Rocksdb
-    } else {
-        Family::InsertBenchmark
+    let workload = match is_file(&answers.workload) {
+        true => format!("{{ file = {} }}", quoted(&answers.workload)),
+        false => quoted(&answers.workload),
     };
-    match (compared, family) {
-        (Compared::Servers(_), _) => {}
-        (_, Family::Sysbench | Family::File) => {
-            add(
-                "# All builds run at the same time in turns of milliseconds, the base twice, until",
-            );
-            add("# each test is known within 1 % (reads) or 4 % (writes), or the time is over.");
-            add("[verdicts]");
-            add(&format!("budget = \"{budget}\""));
-            add("");
-        }
-        _ => {
-            add("# Each build runs so many times, one after the other, the base twice as often.");
-            add("[verdicts]");
-            add("blocks = 8");
-            add("");
-        }
+    let tests = match answers.tests.as_slice() {
+        [] => String::new(),
+        tests => format!("tests = [{}]\n", list(tests)),
+    };
+    format!(
+        "# Made by `plimsoll init`. `plimsoll plan explain FILE` says what it takes.\n\
+        name = {}\n\
+        description = {}\n\
+        workload = {workload}\n\
+        # Short steps on small tables: their numbers are not those of full runs.\n\
+        comparable = false\n\
+        \n\
+        {compared}\
+        wait = \"1s\"\n\
+        {tests}\
+        \n",
+        quoted(&plan_name(&names)),
+        quoted(&description(&names)),
+    )
+}
+
+fn verdicts(answers: &Answers, family: Family) -> String {
+    match (&answers.compared, family) {
+        (Compared::Servers(_), _) => String::new(),
+        (Compared::Builds(_), Family::Sysbench | Family::File) => format!(
+            "# All builds run at the same time in turns of milliseconds, the base twice, until\n\
+            # each test is known within {} % (reads) or {} % (writes), or the time is over.\n\
+            [verdicts]\n\
+            budget = \"{}\"\n\
+            \n",
+            100.0 * Budget::DEFAULT.reads,
+            100.0 * Budget::DEFAULT.writes,
+            answers.budget,
+        ),
+        _ => "# Each build runs so many times, one after the other, the base twice as often.\n\
+            [verdicts]\n\
+            blocks = 8\n\
+            \n"
+        .to_owned(),
     }
-    add("[sizes]");
-    add(&format!("clients = {clients}"));
-    match family {
-        Family::Sysbench => {
-            add("tables = 1");
-            add(&format!(
-                "rows = \"{rows}\"            # for reads from storage: more than the cache holds"
-            ));
-            add("duration = \"2s\"");
-            add("warm_up = \"200ms\"");
-        }
-        Family::File => {
-            add("duration = \"2s\"");
-            add("warm_up = \"200ms\"");
-        }
-        Family::InsertBenchmark => {
-            add(&format!(
-                "rows = \"{rows}\"            # loaded by each client"
-            ));
-            add(
-                "write_rows = \"20K\"       # inserted and deleted by each client in l.i1 and l.i2",
-            );
-            add("duration = \"2s\"          # of each read-write step");
-        }
+}
+
+fn sizes(answers: &Answers, family: Family) -> String {
+    let rows = &answers.rows;
+    let own = match family {
+        Family::Sysbench => format!(
+            "tables = 1\n\
+            rows = \"{rows}\"            # for reads from storage: more than the cache holds\n\
+            duration = \"2s\"\n\
+            warm_up = \"200ms\"\n"
+        ),
+        Family::File => "duration = \"2s\"\nwarm_up = \"200ms\"\n".to_owned(),
+        Family::InsertBenchmark => format!(
+            "rows = \"{rows}\"            # loaded by each client\n\
+            write_rows = \"20K\"       # inserted and deleted by each client in l.i1 and l.i2\n\
+            duration = \"2s\"          # of each read-write step\n"
+        ),
         Family::Rocksdb => {
-            add(&format!("rows = \"{rows}\""));
-            add("duration = \"5s\"");
-            add("warm_cache = true");
+            format!("rows = \"{rows}\"\nduration = \"5s\"\nwarm_cache = true\n")
         }
-    }
-    match compared {
-        Compared::Servers(servers) => add_dsns(&mut add, servers),
-        Compared::Builds(names) => {
-            if let [only] = &names[..] {
-                add("");
-                add("[config.other]");
-                add(&format!("from = \"{}\"", only.engine.facts().config.usual));
-                add("[config.other.settings]");
-                add("# NAME = \"VALUE\"         what differs from the first");
-            }
-        }
-    }
-    text
+    };
+    format!("[sizes]\nclients = {}\n{own}", answers.clients)
+}
+
+/// A text as TOML has it.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// `"a", "b"`.
-fn quoted(texts: &[String]) -> String {
-    let all: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
+fn list(texts: &[String]) -> String {
+    let all: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
     all.join(", ")
 }
 
-fn add_builds(add: &mut impl FnMut(&str), names: &[BuildName]) {
+fn builds(names: &[BuildName]) -> String {
     let config = |name: &BuildName| name.engine.facts().config.usual;
     let all: Vec<String> = names.iter().map(ToString::to_string).collect();
     let has_one = names.iter().all(|name| config(name) == config(&names[0]));
     if has_one && names.len() > 1 {
-        add("# The first is the base.");
-        add(&format!("builds = [{}]", quoted(&all)));
-        add("# A config that comes with Plimsoll. Your own file:");
-        add("#   configs = [\"mine\"]   and at the end   [config.mine] file = \"mine.cnf\"");
-        add(&format!("configs = [\"{}\"]", config(&names[0])));
-        return;
+        return format!(
+            "# The first is the base.\n\
+            builds = [{}]\n\
+            # A config that comes with Plimsoll. Your own file:\n\
+            #   configs = [\"mine\"]   and at the end   [config.mine] file = \"mine.cnf\"\n\
+            configs = [\"{}\"]\n",
+            list(&all),
+            config(&names[0]),
+        );
     }
-    let mut cells: Vec<String> = names
-        .iter()
-        .map(|name| format!("{name}.{}", config(name)))
-        .collect();
+    let with_config = names.iter().map(|name| format!("{name}.{}", config(name)));
+    let mut cells: Vec<String> = with_config.collect();
+    let mut text = String::new();
     if let [only] = names {
-        add("# One build under two configs: the second is at the end.");
+        text.push_str("# One build under two configs: the second is at the end.\n");
         cells.push(format!("{only}.other"));
     }
-    add("# BUILD.CONFIG; the first is the base.");
-    add(&format!("cells = [{}]", quoted(&cells)));
+    text + &format!(
+        "# BUILD.CONFIG; the first is the base.\n\
+        cells = [{}]\n",
+        list(&cells)
+    )
 }
 
-fn add_servers(add: &mut impl FnMut(&str), servers: &[(String, String)]) {
+/// The config at the end of a plan of one build.
+fn second_config(names: &[BuildName]) -> String {
+    let [only] = names else {
+        return String::new();
+    };
+    format!(
+        "\n\
+        [config.other]\n\
+        from = \"{}\"\n\
+        [config.other.settings]\n\
+        # NAME = \"VALUE\"         what differs from the first\n",
+        only.engine.facts().config.usual
+    )
+}
+
+fn servers(servers: &[(String, String)]) -> String {
     let engine = |dsn: &str| {
         dsn.split("://")
             .next()
             .unwrap_or_default()
             .replace("postgresql", "postgres")
     };
-    let cells: Vec<String> = servers
+    let builds = servers
         .iter()
-        .map(|(name, dsn)| format!("\"{}@{name}\"", engine(dsn)))
-        .collect();
-    add("# Servers that run already: their settings stay as they are.");
-    add(&format!("builds = [{}]", cells.join(", ")));
-    add("configs = [\"as_is\"]");
-    add("# Each of them six times, one after the other.");
-    add("blocks = 6");
+        .map(|(name, dsn)| format!("{}@{name}", engine(dsn)));
+    format!(
+        "# Servers that run already: their settings stay as they are.\n\
+        builds = [{}]\n\
+        configs = [\"as_is\"]\n\
+        # Each of them six times, one after the other.\n\
+        blocks = 6\n",
+        list(&builds.collect::<Vec<_>>())
+    )
 }
 
-fn add_dsns(add: &mut impl FnMut(&str), servers: &[(String, String)]) {
-    for (name, dsn) in servers {
-        add("");
-        add(&format!("[server.{name}]"));
-        add(&format!(
-            "dsn = \"{dsn}\"         # the database must be there, and empty"
-        ));
-        add(
-            "# password_file = \"/etc/plimsoll/NAME\"   # or password_env = \"NAME\", or password_prompt = true",
-        );
-    }
+fn dsns(servers: &[(String, String)]) -> String {
+    let sections = servers.iter().map(|(name, dsn)| {
+        format!(
+            "\n\
+            [server.{name}]\n\
+            dsn = {}         # the database must be there, and empty\n\
+            # password_file = \"/etc/plimsoll/NAME\"   # or password_env = \"NAME\", or password_prompt = true\n",
+            quoted(dsn)
+        )
+    });
+    sections.collect()
 }
 
 /// `mysql@8.0.33 (base) against mysql@9.7`.
