@@ -38,3 +38,20 @@ impl Clock for MonotonicClock {
         {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::thread::current_timer_slack;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_is_woken_as_exactly_as_the_kernel_can() {
+        // Some sandboxes do not know it.
+        if current_timer_slack().is_err() {
+            return;
+        }
+        MonotonicClock::set_finest_slack();
+        assert_eq!(current_timer_slack().unwrap(), 1);
+    }
+}

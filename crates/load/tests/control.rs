@@ -423,3 +423,56 @@ fn a_step_tells_when_all_are_connected_and_when_all_have_ended() {
         assert_eq!(connected.load(Ordering::SeqCst), 0, "all have left");
     }
 }
+
+/// Neither the watchdog nor the time that a stop has is a limit of a step: this one outlasts both,
+/// at work and parked.
+#[test]
+fn a_step_may_last_longer_than_the_patience_with_it() {
+    let options = StepOptions {
+        watchdog: Some(Duration::from_millis(800)),
+        stop_timeout: Duration::from_millis(200),
+        ..StepOptions::default()
+    };
+    let control = Arc::new(Control::default());
+    let commands = control.clone();
+    let director = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(1500));
+        commands.give(Command::Park);
+        std::thread::sleep(Duration::from_millis(1500));
+        commands.give(Command::Run);
+    });
+    let tasks = vec![task(Probe::default(), 1, Stop::Time(3_500_000_000))];
+    let outcome = run(tasks, &control, &options, &mut |_| {}).unwrap();
+    director.join().unwrap();
+    assert_eq!(outcome.ended, Ended::Finished);
+}
+
+/// A stop, and an operation that never returns: the step ends all the same.
+#[test]
+fn a_stop_does_not_wait_for_ever_for_an_operation() {
+    let control = Arc::new(Control::default());
+    let options = StepOptions {
+        watchdog: None,
+        stop_timeout: Duration::from_millis(300),
+        ..StepOptions::default()
+    };
+    let tasks = vec![task(
+        Probe {
+            hangs_at: Some(20),
+            ..Probe::default()
+        },
+        1,
+        Stop::Operations(100),
+    )];
+    let commands = control.clone();
+    let mut progress = |progress: &Progress| {
+        if progress.kinds[0].0 == 20 {
+            commands.give(Command::Stop);
+        }
+    };
+    let error = run(tasks, &control, &options, &mut progress).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "1 of 1 workers are still in an operation, 0 s after the step was asked to stop"
+    );
+}

@@ -12,7 +12,7 @@ use plimsoll_load::{
     Arrival, Control, Next, Outcome, Progress, StepOptions, StepOutputs, Stop, Task, Worker,
     no_series, run_step,
 };
-use plimsoll_testkit::FakeClock;
+use plimsoll_testkit::{ClockPerThread, FakeClock};
 
 const MS: u64 = 1_000_000;
 const JAVA_IS_MISSING: i32 = 77;
@@ -203,4 +203,55 @@ fn we_read_what_java_writes() {
     };
     assert!(!written.is_empty());
     assert_eq!(read_with_rust(&std::fs::read(&path).unwrap()), written);
+}
+
+/// Many workers hand over once in ten seconds, and the log says where and for how long.
+#[test]
+fn intervals_of_many_workers_are_where_they_were() {
+    struct ASecond(Arc<ClockPerThread>);
+    impl Worker for ASecond {
+        fn open(&mut self) -> Result<(), String> {
+            Ok(())
+        }
+        fn prepare(&mut self) -> Result<Next, String> {
+            Ok(Next::Operation(0))
+        }
+        fn execute(&mut self) -> Outcome {
+            self.0.advance(1000 * MS);
+            Outcome::Done { rows: 1 }
+        }
+    }
+    let clock = Arc::new(ClockPerThread::default());
+    let task = |client| Task {
+        client,
+        kinds: vec![0],
+        arrival: Arrival::Closed,
+        stop: Stop::Time(12_000 * MS),
+        worker: Box::new(ASecond(clock.clone())),
+    };
+    let mut log = Vec::new();
+    run_step(
+        &clock,
+        &["op"],
+        (1..=65).map(task).collect(),
+        &Arc::new(Control::default()),
+        &StepOptions::default(),
+        StepOutputs {
+            log: &mut log,
+            progress: &mut |_: &Progress| {},
+            seconds: &mut no_series,
+        },
+    )
+    .unwrap();
+    let log = String::from_utf8(log).unwrap();
+    let place = |line: &str| -> (f64, f64) {
+        let cells: Vec<&str> = line.split(',').collect();
+        (cells[1].parse().unwrap(), cells[2].parse().unwrap())
+    };
+    let places: Vec<(f64, f64)> = log
+        .lines()
+        .filter(|line| line.starts_with("Tag=op.service,"))
+        .map(place)
+        .collect();
+    assert_eq!(places, [(0.0, 10.0), (10.0, 2.0)], "{log}");
 }

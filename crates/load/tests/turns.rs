@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use plimsoll_core::clock::Clock;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_load::{
-    Arrival, Command, Control, Ended, Failure, Next, Outcome, Progress, StepOptions, StepOutcome,
-    StepOutputs, Stop, Task, TurnClock, TurnProgress, Worker, no_series, run_step,
+    Arrival, Command, Control, Ended, Failure, MonotonicClock, Next, Outcome, Progress,
+    StepOptions, StepOutcome, StepOutputs, Stop, Task, TurnClock, TurnProgress, Worker, no_series,
+    run_step,
 };
 
 const MS: u64 = 1_000_000;
@@ -545,5 +546,69 @@ fn operations_that_fail_take_their_time_in_a_turn() {
                     .is_none_or(|&next_ns| of_worker.turn_start.done_ns < next_ns),
             "{of_worker:?} {log:?}"
         );
+    }
+}
+
+#[test]
+fn tries_that_fail_are_counted_from_turn_to_turn() {
+    let stage = Stage::new();
+    assert_eq!(stage.progress.unsuccessful(), 0, "nobody is there yet");
+    let log: Arc<std::sync::Mutex<Vec<u64>>> = Arc::default();
+    let task = Task {
+        client: 1,
+        kinds: vec![0],
+        arrival: Arrival::Closed,
+        stop: Stop::Time(DAY_NS),
+        worker: Box::new(FailsFromTheSecond(stage.clock.clone(), log.clone())),
+    };
+    let options = StepOptions {
+        max_failed: Some(1.0),
+        ..StepOptions::default()
+    };
+    let mut counts = Vec::new();
+    stage.run_with(options, vec![task], |stage| {
+        stage.settle();
+        for _ in 1..=3 {
+            stage.turn(50 * MS);
+            let tried = log.lock().unwrap().len() as u64;
+            counts.push((stage.progress.unsuccessful(), tried.saturating_sub(1)));
+        }
+        stage.finish();
+    });
+    for (found, failed) in &counts {
+        assert_eq!(found, failed, "all tries but the first one: {counts:?}");
+    }
+    assert!(counts[2].0 > 1, "{counts:?}");
+}
+
+/// A sleeper that came back at once would be sent to sleep again, over and over: on a CPU that is
+/// measured.
+#[test]
+fn a_sleep_lasts_to_its_instant() {
+    let turns = TurnClock::new(Arc::new(Control::default()));
+    let clocks: [&dyn Clock; 2] = [&MonotonicClock, &turns];
+    for clock in clocks {
+        for _ in 0..3 {
+            let until_ns = clock.now_ns() + 30 * MS;
+            clock.sleep_until_ns(until_ns);
+            let now_ns = clock.now_ns();
+            assert!(now_ns >= until_ns, "{} ns too early", until_ns - now_ns);
+        }
+    }
+}
+
+/// A worker that sleeps until its next operation is due must not sleep through the end of its turn.
+#[test]
+fn a_command_wakes_who_sleeps() {
+    for command in [Command::Park, Command::Stop] {
+        let control = Arc::new(Control::default());
+        let clock = TurnClock::new(control.clone());
+        let begin = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| clock.sleep_until_ns(clock.now_ns() + 60 * SECOND_NS));
+            thread::sleep(Duration::from_millis(50));
+            control.give(command);
+        });
+        assert!(begin.elapsed() < LIMIT / 2, "{command:?}");
     }
 }

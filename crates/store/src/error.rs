@@ -271,3 +271,35 @@ fn no_campaign(store: &Path, wanted: Option<&str>, newest: &[String]) -> String 
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_disk_did_not_take_costs_one_trial() {
+        let of_disk = |kind: ErrorKind| StoreError::io("write", Path::new("x"))(kind.into());
+        let path = || PathBuf::from("x");
+        for (error, costs_one_trial, is_full) in [
+            (of_disk(ErrorKind::StorageFull), true, true),
+            (of_disk(ErrorKind::QuotaExceeded), true, true),
+            (of_disk(ErrorKind::PermissionDenied), true, false),
+            (StoreError::Unsynced { path: path() }, true, false),
+            (StoreError::Exists { path: path() }, false, false),
+            (
+                StoreError::Running {
+                    path: path(),
+                    pid: None,
+                },
+                false,
+                false,
+            ),
+        ] {
+            assert_eq!(
+                (error.costs_one_trial(), error.is_full()),
+                (costs_one_trial, is_full),
+                "{error}"
+            );
+        }
+    }
+}

@@ -268,4 +268,34 @@ mod tests {
             assert_eq!(read_folder_name(name), None, "{name}");
         }
     }
+
+    /// A campaign of one machine names none: what was resumed on another is told by its id.
+    #[test]
+    fn machines_are_told_by_name_and_by_id() {
+        fn place(
+            host: Option<&'static str>,
+            machine_id: Option<&'static str>,
+        ) -> TrialPlace<'static> {
+            TrialPlace { host, machine_id }
+        }
+        for (a, b, is_same) in [
+            (place(None, Some("1")), place(None, Some("1")), true),
+            (place(None, Some("1")), place(None, Some("2")), false),
+            (place(None, None), place(None, Some("2")), true),
+            (
+                place(Some("h1"), Some("1")),
+                place(Some("h2"), Some("1")),
+                false,
+            ),
+            (
+                place(Some("h1"), Some("1")),
+                place(Some("h1"), Some("2")),
+                false,
+            ),
+            (place(Some("h1"), None), place(Some("h2"), None), false),
+        ] {
+            assert_eq!(a.is_same_machine(&b), is_same, "{a:?} {b:?}");
+            assert_eq!(b.is_same_machine(&a), is_same, "{b:?} {a:?}");
+        }
+    }
 }

@@ -627,3 +627,52 @@ fn a_header_with_no_starts_is_refused_for_that() {
     let error = CampaignDir::open(&made.path).unwrap_err().to_string();
     assert!(error.contains("starts"), "{error}");
 }
+
+#[test]
+fn each_block_has_the_cpus_of_its_placement() {
+    let cpus = |client: &str, server: &str| Placement {
+        client_cpus: client.to_owned(),
+        server_cpus: server.to_owned(),
+    };
+    let confirm = |loads: u32, placements: &[Placement]| -> Confirm {
+        let (first, more) = (placements.first(), placements.get(1..).unwrap_or_default());
+        let confirm = serde_json::json!({
+            "of": null, "design": "slices", "steps": ["qr100"], "base": "sqlite.wal_full",
+            "control": "sqlite.wal_full#2", "starts": 6, "turn_ns_read": 1, "turn_ns_write": 1,
+            "time_ns": 1, "loads": loads, "placement": first, "more_placements": more,
+            "delta": 0.03, "alpha": 0.05,
+        });
+        serde_json::from_value(confirm).unwrap()
+    };
+    let (first, second) = (cpus("0", "1-3"), cpus("3", "0-2"));
+    let one = confirm(1, std::slice::from_ref(&first));
+    assert!((1..=6).all(|block| one.placement_of(block) == Some(&first)));
+    let two = confirm(2, &[first.clone(), second.clone()]);
+    let found: Vec<Option<&Placement>> = (1..=6).map(|block| two.placement_of(block)).collect();
+    assert_eq!(
+        found,
+        [&first, &first, &second, &second, &first, &first].map(Some),
+        "each with both loads"
+    );
+    assert_eq!(confirm(1, &[]).placement_of(1), None);
+}
+
+/// What cannot be read is not empty: nothing would be shown, and `resume` would run all of it again.
+#[test]
+fn a_folder_that_cannot_be_read_is_not_an_empty_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path().join("runs"));
+    let campaign = store.create(&header("20260101T000000Z-a")).unwrap();
+    let trials = campaign.path.join("trials");
+    fs::remove_dir(&trials).unwrap();
+    assert!(campaign.trials().unwrap().is_empty(), "nothing ran yet");
+    fs::write(&trials, "").unwrap();
+    assert!(matches!(campaign.trials(), Err(StoreError::Io { .. })));
+    assert!(matches!(campaign.load(), Err(StoreError::Io { .. })));
+
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let store = Store::new(&file);
+    assert!(matches!(store.campaigns(), Err(StoreError::Io { .. })));
+    assert!(matches!(store.find(None), Err(StoreError::Io { .. })));
+}

@@ -181,3 +181,30 @@ fn what_was_edited_is_refused_with_its_place() {
         );
     }
 }
+
+#[test]
+fn an_index_just_behind_the_last_one_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let campaign = Store::new(dir.path())
+        .create_imported(
+            &header_of("imported-1", "2026-01-02T03:04:05Z"),
+            &imported(1.0),
+        )
+        .unwrap();
+    let path = campaign.path.join("imported.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for (from, to) in [
+        ("\"base\": 1", "\"base\": 2"),
+        ("\"cell\": 1", "\"cell\": 2"),
+        ("\"step\": 0", "\"step\": 1"),
+    ] {
+        let edited = text.replacen(from, to, 1);
+        assert_ne!(edited, text, "{from}");
+        fs::write(&path, edited).unwrap();
+        let error = campaign.load().unwrap_err().to_string();
+        assert!(
+            error.contains("point at a cell or step that is not there"),
+            "{to}: {error}"
+        );
+    }
+}

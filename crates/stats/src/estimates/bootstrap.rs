@@ -194,4 +194,24 @@ mod tests {
         assert_eq!(median_ratio(&base, &[0.0], 0.95, 10, 5), None);
         assert_eq!(median_ratio(&base, &[], 0.95, 10, 5), None);
     }
+
+    /// The median of five drawn of five is the k-th or one below it with the probability
+    /// `P(Bin(5, k / 5) >= 3)`: 5.8 % for the first, 31.7 % for the second.
+    #[test]
+    fn the_interval_of_medians_leaves_half_of_the_rest_at_each_end() {
+        let new = [1.0, 2.0, 3.0, 4.0, 5.0];
+        for (level, low, high) in [(0.92, 1.0f64, 5.0f64), (0.8, 2.0, 4.0)] {
+            let (_, interval) = median_ratio(&[1.0; 4], &new, level, 10_000, 5).unwrap();
+            assert_eq!(
+                (interval.low, interval.high),
+                (low.ln(), high.ln()),
+                "{level}"
+            );
+        }
+    }
+
+    #[test]
+    fn three_values_have_an_interval() {
+        assert!(bca(&[1.0, 2.0, 4.0], |sample| mean(sample), 0.95, 100, 1).is_some());
+    }
 }

@@ -137,4 +137,14 @@ mod tests {
         let share = f64::from(told) / f64::from(tries);
         assert!((0.02..0.06).contains(&share), "{share}");
     }
+
+    /// R: t = 8 / (sqrt(0.5) sqrt(1/2 + 1/2)) = 11.314; 2 * 2 * pt(-11.314, 2) = 0.01544.
+    #[test]
+    fn two_values_on_each_side_are_enough() {
+        let found = compare_groups(&[vec![1.0, 2.0], vec![9.0, 10.0]]).unwrap();
+        for group in &found.groups {
+            let p = group.p.unwrap();
+            assert!((p - 0.015_444).abs() < 1e-5, "{p}");
+        }
+    }
 }

@@ -18,4 +18,6 @@ pub use groups::{Group, Groups, compare_groups};
 pub use line::LineParts;
 pub use moderated::{KnownVariance, VariancePrior, variance_prior};
 pub use modes::{TwoModes, two_modes};
-pub use over_starts::{OverStarts, StartRatio, StartsPrior, StartsVariance, over_starts};
+pub use over_starts::{
+    LOADS_AS_UNITS, OverStarts, StartRatio, StartsPrior, StartsVariance, over_starts,
+};

@@ -256,4 +256,19 @@ mod tests {
             assert!(gain < 0.9, "{starts} starts, {unequal}: {gain}");
         }
     }
+
+    /// What starts agree on to the last digit has no logarithm to learn from.
+    #[test]
+    fn a_variance_of_zero_teaches_nothing() {
+        let mut stream = Stream::new(6);
+        let class: Vec<KnownVariance> = (0..6).map(|_| drawn(&mut stream, 5, 0.01)).collect();
+        let prior = variance_prior(&class);
+        assert!(prior.is_some(), "six are enough");
+        let known = |variance, degrees| KnownVariance { variance, degrees };
+        for nothing in [known(0.0, 4.0), known(1e-4, 0.0)] {
+            let with = [&class[..], &[nothing]].concat();
+            assert_eq!(variance_prior(&with), prior, "{nothing:?}");
+            assert_eq!(variance_prior(&with[1..]), None, "five and that");
+        }
+    }
 }

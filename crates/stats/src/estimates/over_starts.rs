@@ -137,7 +137,7 @@ impl StartsVariance {
 
 /// From so many loads on a load counts once, however many starts begin with it: the spread of the
 /// means of loads then has what loads differ by in it.
-const LOADS_AS_UNITS: usize = 4;
+pub const LOADS_AS_UNITS: usize = 4;
 /// A variance of means of loads that the class expects less often than this is left as it is: in
 /// one test of PostgreSQL loads differ by 10 %, and in the one beside it by nothing that is seen.
 const OUTLIER_OF_LOADS: f64 = 0.95;
@@ -456,5 +456,22 @@ mod tests {
         }
         assert!(median(&degrees).unwrap() > 10.0, "{:?}", median(&degrees));
         assert!((370..=390).contains(&held), "{held} of 400");
+    }
+
+    #[test]
+    fn what_a_class_has_in_common_is_scaled_and_nothing_else() {
+        let of_expected = Some(VariancePrior {
+            variance: 1.1,
+            degrees: 9.0,
+        });
+        let prior = |common, variance| StartsPrior {
+            common,
+            of_expected,
+            of_loads: KnownVariance {
+                variance,
+                degrees: 5.0,
+            },
+        };
+        assert_eq!(prior(3.0, 5.0).with_common_times(2.0), prior(6.0, 10.0));
     }
 }

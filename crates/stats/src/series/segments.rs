@@ -186,4 +186,18 @@ mod tests {
             }
         }
     }
+
+    /// Three blocks of two releases, which are 3, 4 and 2 apart. Of 27 draws of three blocks two hold
+    /// one of the outer ones alone, 7.4 %: their mean is 1 off, widened by sqrt(3 / 2), and a step
+    /// explains half of the square.
+    #[test]
+    fn noise_is_widened_for_the_mean_that_was_estimated() {
+        let blocks = [vec![2.0, 5.0], vec![2.0, 6.0], vec![2.0, 4.0]];
+        let penalty = penalty_from_blocks(&blocks, 0.05, 1).unwrap();
+        assert!((penalty - 0.75).abs() < 1e-12, "{penalty}");
+        let one_release = [vec![1.0], vec![2.0], vec![3.0]];
+        assert_eq!(penalty_from_blocks(&one_release, 0.05, 1), None);
+        let unlike = [vec![1.0, 2.0], vec![1.0, 2.0], vec![1.0]];
+        assert_eq!(penalty_from_blocks(&unlike, 0.05, 1), None);
+    }
 }

@@ -131,4 +131,23 @@ mod tests {
         let widened = interval.widened(0.1, 2.0);
         assert!((widened.low + 0.3).abs() < 1e-12 && (widened.high - 0.5).abs() < 1e-12);
     }
+
+    /// Up to a tenth of a class are at odds on their own. If more are, all of them are.
+    #[test]
+    fn a_tenth_of_a_class_is_at_odds_alone_and_more_are_not() {
+        let scales = |odd: usize| {
+            let wild = (0..odd).map(|at| if at % 2 == 0 { 8.0 } else { -8.0 });
+            let quiet = (odd..40).map(|at| if at % 2 == 0 { 0.5 } else { -0.5 });
+            error_scales(&wild.chain(quiet).collect::<Vec<f64>>())
+        };
+        let few = scales(4);
+        assert_eq!((&few[..4], &few[4..]), (&[8.0; 4][..], &[1.0; 36][..]));
+        // sqrt((5 x 64 + 35 / 4) / 40)
+        let many = scales(5);
+        let shared = (328.75f64 / 40.0).sqrt();
+        assert!(
+            many.iter().all(|scale| (scale - shared).abs() < 1e-9),
+            "{many:?}"
+        );
+    }
 }

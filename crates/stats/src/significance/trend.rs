@@ -150,4 +150,29 @@ mod tests {
         assert_eq!(page_trend(&[vec![1.0, 2.0, 3.0], vec![1.0, 2.0]]), None);
         assert_eq!(page_trend(&[]), None);
     }
+
+    /// By hand: two blocks of nine releases have the mean 2 x 9 x 100 / 4 = 450 and the variance
+    /// 2 x 81 x 10 x 80 / 144 = 900.
+    #[test]
+    fn beyond_eight_releases_and_with_ties_it_is_normal() {
+        let rising: Vec<f64> = (1..=9).map(f64::from).collect();
+        let falling: Vec<f64> = rising.iter().rev().copied().collect();
+        let neither = page_trend(&[rising.clone(), falling]).unwrap();
+        assert_eq!(neither.l, 450.0);
+        assert!(
+            (neither.p_rising - 0.5).abs() < 1e-9 && (neither.p_falling - 0.5).abs() < 1e-9,
+            "{neither:?}"
+        );
+        // z = (570 - 450) / 30 = 4: scipy norm.sf(4)
+        let both = page_trend(&[rising.clone(), rising]).unwrap();
+        assert_eq!(both.l, 570.0);
+        assert!((both.p_rising - 3.167_124_183e-5).abs() < 1e-10, "{both:?}");
+        assert!((both.p_falling + both.p_rising - 1.0).abs() < 1e-9);
+        // Few releases, and ties: the exact distribution would say 23 / 36 to either side.
+        let tied = page_trend(&[vec![1.0; 3], vec![1.0; 3]]).unwrap();
+        assert!(
+            (tied.p_rising - 0.5).abs() < 1e-9 && (tied.p_falling - 0.5).abs() < 1e-9,
+            "{tied:?}"
+        );
+    }
 }

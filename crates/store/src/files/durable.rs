@@ -284,4 +284,14 @@ mod tests {
             .to_string();
         assert!(error.contains("/a") && error.contains("; "), "{error}");
     }
+
+    #[test]
+    fn a_folder_that_cannot_be_synced_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(sync_folder(dir.path()).is_ok());
+        assert!(matches!(
+            sync_folder(&dir.path().join("gone")),
+            Err(StoreError::Io { action: "sync", .. })
+        ));
+    }
 }

@@ -235,4 +235,19 @@ mod tests {
         drop(lock);
         assert!(!is_held(dir.path()));
     }
+
+    #[test]
+    fn a_lock_file_names_its_holder_in_this_boot_and_nobody_after_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let lock = CampaignLock::take(dir.path()).unwrap();
+        let holder: Holder = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let boot = fs::read_to_string(BOOT_ID).unwrap_or_default();
+        assert_eq!(
+            (holder.pid, holder.boot_id.as_str()),
+            (std::process::id(), boot.trim())
+        );
+        drop(lock);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    }
 }

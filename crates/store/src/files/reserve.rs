@@ -57,7 +57,7 @@ mod tests {
         for is_needed in [false, true] {
             fs::write(&file, "of one that was killed").unwrap();
             let reserve = Reserve::take(dir.path());
-            assert_eq!(fs::metadata(&file).unwrap().len(), BYTES as u64);
+            assert_eq!(fs::metadata(&file).unwrap().len(), 1_048_576);
             if is_needed {
                 assert!(give_up_reserve(&trial));
                 assert!(!give_up_reserve(&trial));

@@ -291,4 +291,15 @@ mod tests {
         fs::remove_file(&path).unwrap();
         assert_eq!(check_seal(dir.path()).unwrap(), None);
     }
+
+    #[test]
+    fn what_cannot_be_read_is_neither_unsealed_nor_empty() {
+        let dir = sealed_folder();
+        let path = dir.path().join(FILE_NAME);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let error = check_seal(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("seal.json: it is not a file"), "{error}");
+        assert!(digest(&File::open(dir.path()).unwrap()).is_err());
+    }
 }

@@ -281,3 +281,18 @@ fn a_line_that_is_written_in_parts_is_whole_in_the_end_or_cut_off() {
     log.append(b"third\n").unwrap();
     assert_eq!(log.medium.content, b"first\nthird\n");
 }
+
+/// A pipe cannot be synced. That the kernel says so shows that it was asked.
+#[test]
+fn a_sync_that_the_kernel_refuses_is_an_error() {
+    let (_reader, end) = rustix::pipe::pipe().unwrap();
+    let mut writer = EventWriter {
+        path: "events.jsonl".into(),
+        log: LineLog::new(File::from(end), 0, 1),
+    };
+    assert!(matches!(
+        writer.sync(),
+        Err(StoreError::Io { action: "sync", .. })
+    ));
+    assert!(matches!(writer.sync(), Err(StoreError::Unsynced { .. })));
+}
