@@ -1,5 +1,5 @@
 #!/bin/sh
-# What sysbench, pgbench and plimsoll report of one fault in the middle of a run: docs/reliability-peers.md has what was printed. Needs
+# What sysbench, pgbench and plimsoll report of one fault in the middle of a run: docs/reliability-counts.md has it as a table. Needs
 # root, sysbench, pgbench, psql and setsid, a plimsoll, and the builds that tests/builds.txt names in a cache. Servers are its own, on
 # sockets in a folder of their own, and end with it.
 #     tests/peers-under-faults.sh PLIMSOLL CACHE

@@ -1,5 +1,6 @@
 //! Whether the tests find bugs: each bug of `plimsoll_core::planted` is let in, and its check has to
-//! fail, with one seed of three, and to pass with the same seed without it.
+//! fail. One that a seed decides has to fail with one seed of three, and to pass with the same seed
+//! without the bug; that the others pass without it is for the other tests to show.
 //!
 //! The tests have all bugs, as `plimsoll-testkit` brings them; a variable says which one is in.
 
@@ -332,20 +333,22 @@ fn hunt(bug: Bug, binaries: &Binaries) -> Hunt {
 }
 
 impl Hunt {
-    /// The check and the seed that it has to pass with if the bug is not in.
-    fn without(&self) -> (Check, u64) {
-        (self.check, self.caught.unwrap_or(1))
+    /// The check and the seed that it has to pass with if the bug is not in; none where `cargo test`
+    /// runs the very same.
+    fn without(&self) -> Option<(Check, u64)> {
+        let is_run_anyway = !self.check.draws && self.caught.is_some();
+        (!is_run_anyway).then(|| (self.check, self.caught.unwrap_or(1)))
     }
 
     /// What speaks against it, if the check ends so without the bug. One that skips itself says
     /// nothing.
-    fn conclude(&self, without: &End) -> Result<(), String> {
+    fn conclude(&self, without: Option<&End>) -> Result<(), String> {
         let bug = self.bug.name();
         match (without, self.caught) {
-            (End::Skipped(reason), _) => println!("{bug}: NOT TRIED: {reason}"),
-            (End::Passed, Some(_)) => {}
-            (End::Passed, None) => return Err(format!("{bug}: {self}")),
-            (End::Failed, _) => return Err(format!("{bug}: {self} fails without it")),
+            (Some(End::Skipped(reason)), _) => println!("{bug}: NOT TRIED: {reason}"),
+            (_, None) => return Err(format!("{bug}: {self}")),
+            (Some(End::Failed), _) => return Err(format!("{bug}: {self} fails without it")),
+            (Some(End::Passed) | None, Some(_)) => {}
         }
         Ok(())
     }
@@ -364,14 +367,14 @@ impl fmt::Display for Hunt {
 
 /// `make planted`.
 #[test]
-#[ignore = "takes minutes: every check fails once, and passes once more"]
+#[ignore = "takes minutes: every check fails once"]
 fn every_planted_bug_is_caught() {
     let checks: BTreeSet<Check> = Bug::ALL.iter().map(|bug| check(*bug)).collect();
     let begun = Instant::now();
     let binaries = compile(&checks);
     println!("compiled in {:.0} s", begun.elapsed().as_secs_f64());
     let hunts = side_by_side(Bug::ALL, |bug| hunt(*bug, &binaries));
-    let without: BTreeSet<(Check, u64)> = hunts.iter().map(Hunt::without).collect();
+    let without: BTreeSet<(Check, u64)> = hunts.iter().filter_map(Hunt::without).collect();
     let without: Vec<(Check, u64)> = without.into_iter().collect();
     let ends = side_by_side(&without, |(check, seed)| {
         let (end, said) = run(*check, binaries.of(*check), None, *seed);
@@ -383,7 +386,7 @@ fn every_planted_bug_is_caught() {
     let ends: BTreeMap<_, _> = without.into_iter().zip(ends).collect();
     let concluded = hunts
         .iter()
-        .map(|hunt| hunt.conclude(&ends[&hunt.without()]));
+        .map(|hunt| hunt.conclude(hunt.without().and_then(|of| ends.get(&of))));
     let slipped: Vec<String> = concluded.filter_map(Result::err).collect();
     println!("{:.0} s in all", begun.elapsed().as_secs_f64());
     assert!(slipped.is_empty(), "slipped: {slipped:#?}");
@@ -392,7 +395,6 @@ fn every_planted_bug_is_caught() {
 /// A bug that nobody has let in sleeps.
 #[test]
 fn bugs_sleep_until_one_is_let_in() {
-    assert!(Bug::ALL.len() >= 12);
     assert!(Bug::ALL.iter().all(|bug| !plimsoll_core::planted::is(*bug)));
 }
 

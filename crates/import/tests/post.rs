@@ -10,7 +10,7 @@ use plimsoll_analysis::view::{CellInfo, Ramp, RampCell, RampLevel, Status};
 use plimsoll_analysis::{Options as ViewOptions, View, analyse, compare};
 use plimsoll_import::{Options, import};
 use plimsoll_store::Store;
-use plimsoll_testkit::archive;
+use plimsoll_testkit::{archive, published_post};
 
 /// What came of a statement of a published post.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -257,6 +257,10 @@ fn dec25(test: &str) -> Option<View> {
         "mytools/dec25.sb.socket.my",
     )?;
     Some(view_of(&folder, &ViewOptions::default()))
+}
+
+fn published(test: &str, number: &str) -> Option<String> {
+    published_post(&format!("import::post::{test}"), number)
 }
 
 fn section<'a>(post: &'a Post, title: &str) -> &'a Section {
@@ -557,19 +561,6 @@ fn misses(checked: &[Checked]) -> Vec<(usize, &str, Standing)> {
         .collect()
 }
 
-/// A published post, by the start of its file's name.
-fn seed(number: &str) -> String {
-    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/seeds");
-    let mut files = fs::read_dir(seeds)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let file = files.find(|path| {
-        let name = path.file_name().unwrap().to_str().unwrap();
-        name.starts_with(number)
-    });
-    fs::read_to_string(file.unwrap()).unwrap()
-}
-
 /// The post of 2013 on MySQL 5.1 and 5.6 has no archive, and lists its values. Its 9 % of the
 /// performance schema are 7.5 % of its own list; the 9 % of the cached test are right.
 #[test]
@@ -577,7 +568,9 @@ fn check_holds_a_text_against_its_own_list() {
     let Some(view) = dec25("check_holds_a_text_against_its_own_list") else {
         return;
     };
-    let text = seed("003");
+    let Some(text) = published("check_holds_a_text_against_its_own_list", "003") else {
+        return;
+    };
     let checked = check(&view, &PostOptions::default(), &text).unwrap();
     let told = checked.iter().filter(|of| of.standing != Standing::Unknown);
     let told: Vec<(&str, Standing, &str, &str)> = told
@@ -607,7 +600,9 @@ fn check_finds_what_a_post_has_otherwise() {
     let Some(view) = dec25("check_finds_what_a_post_has_otherwise") else {
         return;
     };
-    let text = seed("001");
+    let Some(text) = published("check_finds_what_a_post_has_otherwise", "001") else {
+        return;
+    };
     let checked = check(&view, &PostOptions::default(), &text).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let found: Vec<(&str, &str, Standing)> = misses(&checked)

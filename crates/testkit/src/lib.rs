@@ -9,7 +9,7 @@ mod script;
 mod skip;
 mod worker;
 
-pub use archives::archive;
+pub use archives::{archive, published_post};
 pub use builds::{CachedBuild, build_record, builds_dir, cached_build, is_root};
 pub use clock::{ClockPerThread, FakeClock};
 pub use histogram::histogram_count;
