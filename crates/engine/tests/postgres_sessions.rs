@@ -726,6 +726,39 @@ fn after_a_drain_all_pages_are_visible_to_all() {
     }
 }
 
+/// A transaction of somebody else, older than the load, keeps a vacuum from marking what was loaded.
+#[test]
+fn a_drain_says_which_pages_stayed_unmarked() {
+    let test = "postgres_sessions::a_drain_says_which_pages_stayed_unmarked";
+    let Some(build) = build(test, "18") else {
+        return;
+    };
+    let (_folders, server) = quick(&build, &[("autovacuum", "off")]);
+    let mut older = server.connect().unwrap();
+    older
+        .define("begin isolation level repeatable read")
+        .unwrap();
+    older
+        .query_integer("select count(*) from pg_class")
+        .unwrap();
+    load(&mut *server.connect().unwrap(), 20_000);
+    let later = Instant::now() + DEADLINE;
+    let limits = DrainLimits::new(later, later, &never);
+    let said = || {
+        let actions = server.drain(&["pi1".to_owned()], &limits).unwrap();
+        let said = actions.iter().map(|of| of.result.as_str());
+        said.collect::<String>()
+    };
+    let with_older = said();
+    assert!(
+        with_older.contains(" pages are visible to all: "),
+        "{with_older}"
+    );
+    older.define("rollback").unwrap();
+    let alone = said();
+    assert!(!alone.contains(" pages are visible to all: "), "{alone}");
+}
+
 #[test]
 fn a_drain_that_is_stopped_or_too_late_says_so() {
     for major in ["9.6", "18"] {

@@ -13,7 +13,7 @@ use plimsoll_analysis::{
 use plimsoll_core::plan::Budget;
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{Draw, show_json, to_html, to_markdown, to_terminal};
-use plimsoll_store::event::{Event, Suspect};
+use plimsoll_store::event::{Event, ServerCrashed, Suspect};
 use plimsoll_store::{CampaignRecord, Turn};
 
 fn view(record: &CampaignRecord) -> View {
@@ -148,6 +148,75 @@ fn a_crash_by_slices_is_counted_in_starts() {
         reason.starts_with("the cell crashed in 1 of 5 starts: "),
         "{reason}"
     );
+}
+
+/// A start whose server crashed between two steps voided the first step of the plan, which had left
+/// the campaign before.
+#[test]
+fn a_step_that_has_left_is_not_blamed_for_a_later_start() {
+    let campaign = slices(5, 60, &|_, _, _| {});
+    let mut record = campaign.load();
+    record.header.confirm.as_mut().unwrap().budget = Some(Budget::DEFAULT);
+    let schedule = record.header.schedule.clone();
+    for trial in &mut record.trials {
+        let of = schedule
+            .iter()
+            .find(|of| of.number == trial.number)
+            .unwrap();
+        if of.block < 5 {
+            continue;
+        }
+        // `qr100` is known, and not in the fifth start.
+        trial.events.retain(|stamped| match &stamped.event {
+            Event::StepStart(start) => start.step != "qr100",
+            Event::StepDone(done) => done.step != "qr100",
+            _ => true,
+        });
+        for stamped in &mut trial.events {
+            if let Event::TrialStart(start) = &mut stamped.event {
+                start.steps = vec!["qp100".to_owned()];
+            }
+        }
+        if record.header.plan.cells[of.cell].label == SLOW {
+            let begins =
+                |event: &Event| matches!(event, Event::StepStart(of) if of.step == "qp100");
+            let at = trial
+                .events
+                .iter()
+                .position(|of| begins(&of.event))
+                .unwrap();
+            trial.events.truncate(at);
+            let mut last = trial.events.last().unwrap().clone();
+            last.event = Event::ServerCrashed(ServerCrashed {
+                step: None,
+                status: "signal 9".to_owned(),
+                log_tail: String::new(),
+            });
+            trial.events.push(last);
+        }
+    }
+    let judged = view(&record);
+    let word = |view: &View, step: &str| finding(view, SLOW, step, "qps").call.word();
+    assert_eq!(word(&judged, "qr100"), "regression");
+    assert_eq!(word(&judged, "qp100"), "invalid");
+
+    // The same if the trial did not come so far as to say what it runs: the others of its start do.
+    let of_slow = |record: &CampaignRecord, number: u32| {
+        let mut schedule = record.header.schedule.iter();
+        let of = schedule.find(|of| of.number == number).unwrap();
+        of.block == 5 && record.header.plan.cells[of.cell].label == SLOW
+    };
+    let numbers: Vec<u32> = record.trials.iter().map(|trial| trial.number).collect();
+    for (at, number) in numbers.into_iter().enumerate() {
+        if of_slow(&record, number) {
+            record.trials[at]
+                .events
+                .retain(|of| matches!(of.event, Event::ServerCrashed(_)));
+        }
+    }
+    let judged = view(&record);
+    assert_eq!(word(&judged, "qr100"), "regression");
+    assert_eq!(word(&judged, "qp100"), "invalid");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use plimsoll_core::plan::{Operation, Step};
 use plimsoll_core::readings::{HostReading, Readings};
 use plimsoll_core::record::OperationRecord;
-use plimsoll_core::schedule::Unit;
+use plimsoll_core::schedule::{ScheduledTrial, Unit};
 use plimsoll_core::witness::{Leakage, LimitsHere};
 use plimsoll_store::event::{DrainDone, Event, ServerCrashed, ServerReady, StepDone, StepFailed};
 use plimsoll_store::{
@@ -96,6 +96,7 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
                 is_running,
                 has_budget,
                 is_in_turns,
+                to_run: steps_of_start(campaign, trial, record),
                 limits,
             };
             runs.extend(runs_of_attempt(&attempt, &of_trial));
@@ -438,12 +439,14 @@ impl<'a> Ending<'a> {
 
     /// The steps in the order in which the trial ran them, and behind them those that it would have
     /// run, which by slices is not that of the plan.
-    fn in_order(&self, steps: &[&'a Step], is_in_turns: bool) -> Vec<&'a Step> {
+    fn in_order(&self, steps: &[&'a Step], attempt: &Attempt<'_>) -> Vec<&'a Step> {
         let mut steps = steps.to_vec();
         steps.sort_by_key(|step| {
             let began = self.started.iter().position(|name| *name == step.name);
-            let is_late = is_in_turns && step.is_late_in_turns();
-            (began.unwrap_or(usize::MAX), is_late)
+            let planned = attempt.to_run.iter().position(|name| *name == step.name);
+            let is_late = attempt.is_in_turns && step.is_late_in_turns();
+            let [began, planned] = [began, planned].map(|place| place.unwrap_or(usize::MAX));
+            (began, planned, is_late)
         });
         steps
     }
@@ -469,10 +472,12 @@ impl<'a> Ending<'a> {
             );
         }
         if let Some((reason, is_interrupted)) = self.ended {
-            let status = match () {
-                () if is_interrupted => Status::Missing,
-                () if is_hang(reason) => Status::Hung,
-                () => Status::Failed,
+            let status = if is_interrupted {
+                Status::Missing
+            } else if is_hang(reason) {
+                Status::Hung
+            } else {
+                Status::Failed
             };
             return (status, reason.to_owned());
         }
@@ -496,7 +501,35 @@ struct Attempt<'a> {
     has_budget: bool,
     /// Whether its steps are done in turns, if they can be.
     is_in_turns: bool,
+    /// See [`steps_of_start`].
+    to_run: &'a [String],
     limits: LimitsHere,
+}
+
+impl Attempt<'_> {
+    /// Whether it was to run a step: a start leaves out what had been measured enough before.
+    fn was_to_run(&self, step: &str) -> bool {
+        self.to_run.is_empty() || self.to_run.iter().any(|name| name == step)
+    }
+}
+
+/// The steps that an attempt at a start by slices was to run, in their order; empty where no trial
+/// says so. One that did not come so far was to run what the others were.
+fn steps_of_start<'a>(
+    campaign: &'a CampaignRecord,
+    trial: &ScheduledTrial,
+    record: &'a TrialRecord,
+) -> &'a [String] {
+    let is_of_start = |other: &&TrialRecord| {
+        let mut schedule = campaign.header.schedule.iter();
+        let of = schedule.find(|of| of.number == other.number);
+        other.attempt == record.attempt && of.is_some_and(|of| of.unit() == trial.unit())
+    };
+    let mut all = [record]
+        .into_iter()
+        .chain(campaign.trials.iter().filter(is_of_start));
+    all.find_map(|trial| trial.start())
+        .map_or(&[], |start| &start.steps)
 }
 
 /// What the steps behind a first open one have as their reason.
@@ -520,9 +553,10 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &[&'a Step]) -> Vec<Run<'a>
         has_budget,
         is_in_turns,
         limits,
+        ..
     } = *attempt;
     let ending = Ending::of(record);
-    let steps = ending.in_order(steps, is_in_turns);
+    let steps = ending.in_order(steps, attempt);
     // Once a step did not finish, the steps after it have that as their reason.
     let mut cause: Option<String> = None;
     // Whether a step's own readings say why the trial is suspect. Else its canary did, and nobody
@@ -531,6 +565,9 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &[&'a Step]) -> Vec<Run<'a>
     let mut runs = Vec::new();
     for step in steps {
         let name = step.name.as_str();
+        if !attempt.was_to_run(name) {
+            continue;
+        }
         let missing = |reason: &str| Run::missing(step, unit, record.number, limits, reason);
         let mut run = if let Some(damage) = &record.damage {
             let damage = format!("{damage}; `plimsoll resume` runs the trial again");
@@ -549,10 +586,12 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &[&'a Step]) -> Vec<Run<'a>
             }
         } else if let Some(failed) = ending.failed.get(name) {
             // A step that the user ended says nothing about the engine.
-            let (status, what) = match () {
-                () if ending.is_interrupted() => (Status::Missing, "was interrupted"),
-                () if is_hang(&failed.reason) => (Status::Hung, "hung"),
-                () => (Status::Failed, "failed"),
+            let (status, what) = if ending.is_interrupted() {
+                (Status::Missing, "was interrupted")
+            } else if is_hang(&failed.reason) {
+                (Status::Hung, "hung")
+            } else {
+                (Status::Failed, "failed")
             };
             cause.get_or_insert_with(|| format!("not reached: {name} {what} before it"));
             let run = missing(&failed.reason);
@@ -564,7 +603,7 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &[&'a Step]) -> Vec<Run<'a>
         } else if let Some(cause) = &cause {
             missing(cause)
         } else if record.is_complete() && has_budget {
-            // The step had been measured enough before this start.
+            // Of earlier versions, which do not say what a trial was to run.
             continue;
         } else if record.is_complete() {
             missing("the trial left it out")

@@ -166,6 +166,7 @@ impl Campaign {
             boot_id: "00000000-0000-4000-8000-000000000000".to_owned(),
             host: None,
             link: None,
+            steps: Vec::new(),
             machine_id: None,
         };
         events.append(&Event::TrialStart(start)).unwrap();

@@ -120,6 +120,27 @@ fn a_plan_is_confirmed_without_a_campaign_before() {
     assert_eq!(newest(&place).header.confirm.unwrap().of, None);
 }
 
+/// `run` of a plan of seconds, and `confirm` of its campaign: it had 45 minutes.
+#[test]
+fn a_campaign_by_slices_is_confirmed_within_the_budget_of_its_plan() {
+    let place = Place::new();
+    let plan = "name = \"by-slices\"\nworkload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\n\
+                configs = [\"wal_normal\", \"wal_off\"]\ncomparable = false\nwait = \"10ms\"\n\
+                tests = [\"point-query\"]\n[verdicts]\nbudget = \"6s\"\nreads = \"99%\"\n\
+                [sizes]\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n";
+    fs::write(place.path("s.toml"), plan).unwrap();
+    place.run(&["run", "s.toml"]);
+    let of_plan = newest(&place).header.confirm.unwrap();
+    let output = place.run(&["confirm", "--all"]);
+    let confirm = newest(&place).header.confirm.unwrap();
+    assert!(confirm.of.is_some(), "{}", text(&output.stderr));
+    assert_eq!(confirm.budget, of_plan.budget);
+    // The forecast has the same.
+    let json = place.run(&["plan", "explain", "s.toml", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["confirm"]["slices"]["seconds"], 6.0);
+}
+
 #[test]
 fn a_plan_by_slices_is_within_its_budget_and_says_what_it_will_take() {
     let place = Place::new();

@@ -604,3 +604,32 @@ fn a_budget_that_has_no_room_says_so() {
     assert_eq!(both.status.code(), Some(2));
     assert!(text(&both.stderr).contains("cannot be used with"));
 }
+
+/// Behind the last update a start waited as long as the plan waits before reads, though by slices
+/// nothing reads behind it.
+#[test]
+fn a_start_does_not_wait_between_its_writes() {
+    let place = Place::new();
+    let plan = "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\nconfigs = \
+                [\"wal_off\"]\ntests = [\"update-index\", \"point-query\", \"delete\"]\n\
+                comparable = false\nwait = \"2s\"\n[sizes]\nclients = 1\ntables = 1\nrows = \"5K\"\n\
+                duration = \"1s\"\nwarm_up = \"0ms\"\n";
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let campaign = confirmed(&place, &["plan.toml", "--starts", "1", "--time", "200ms"]);
+    for trial in &campaign.trials {
+        let drains: Vec<(&str, f64)> = trial
+            .events
+            .iter()
+            .filter_map(|of| match &of.event {
+                Event::DrainDone(done) => Some((done.step.as_str(), done.waited_s)),
+                _ => None,
+            })
+            .collect();
+        assert!(
+            matches!(drains[..], [("update-index", waited_s)] if waited_s < 1.0),
+            "{drains:?}"
+        );
+        let told = &trial.start().unwrap().steps;
+        assert_eq!(told, &["point-query", "update-index", "delete"]);
+    }
+}

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use configs::config_error;
-pub use division::{Division, divide, in_turns, results};
+pub use division::{Division, divide, in_turns, order_in_turns, results};
 pub use file::{FileWork, FileWorkload};
 pub use insert_benchmark::{
     Era, InsertBenchmark, InsertWork, Partitions, QueryKind, StepEnd, TablePlacement, WriteArrival,

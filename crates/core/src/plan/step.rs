@@ -8,7 +8,8 @@ use std::num::NonZeroU64;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Family, FileWork, InsertWork, KvWork, Operation, StatementMix, SysbenchWork, TestGroup, Work,
+    Family, FileWork, InsertWork, KvWork, Operation, StatementMix, SysbenchWork, TestGroup,
+    TestKind, Work,
 };
 use crate::units::SECOND_NS;
 
@@ -315,6 +316,17 @@ impl Step {
     /// what the others read would depend on which writes are in the start.
     pub fn is_late_in_turns(&self) -> bool {
         self.family() == Family::Sysbench && self.is_writing()
+    }
+
+    /// Whether it is a test of sysbench that writes and that plans have before reads: all but deletes
+    /// and inserts.
+    pub(crate) fn is_early_write(&self) -> bool {
+        match self.work {
+            Work::Sysbench(SysbenchWork::Test(test)) => {
+                test.kind.is_write() && !matches!(test.kind, TestKind::Delete | TestKind::Insert)
+            }
+            _ => false,
+        }
     }
 
     /// Whether it goes on, after its operations, until no flush and no compaction is left to do.

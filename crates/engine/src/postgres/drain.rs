@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use postgres::CancelToken;
 
 use super::failure;
-use super::link::Link;
+use super::link::{Link, rows};
+use super::server::ASK_LIMIT;
 use crate::external::left_out;
 use crate::{DrainAction, DrainEnd, DrainLimits, EngineError};
 
@@ -78,8 +79,42 @@ fn vacuum_all(
     let flush = (version_num >= FLUSH_FROM).then(|| FLUSH.to_owned());
     let mut actions = run_all(link, flush.as_slice(), limits)?;
     let vacuums = tables.iter().map(|table| vacuum(table, version_num));
-    actions.extend(run_all(link, &vacuums.collect::<Vec<_>>(), limits)?);
+    let mut vacuums = run_all(link, &vacuums.collect::<Vec<_>>(), limits)?;
+    if limits.end().is_none() {
+        for (vacuum, table) in vacuums.iter_mut().zip(tables) {
+            vacuum.result.push_str(&unmarked(link, table)?);
+        }
+    }
+    actions.extend(vacuums);
     Ok(actions)
+}
+
+/// What a vacuum left unmarked, which whoever reads an index alone pays for: rows that were younger
+/// than a transaction of somebody else.
+fn unmarked(link: &Link, table: &str) -> Result<String, EngineError> {
+    let name = quoted(table).replace('\'', "''");
+    let sql =
+        format!("select relallvisible, relpages from pg_class where oid = '{name}'::regclass");
+    let pages = link.ask(
+        "count the pages that are visible to all",
+        ASK_LIMIT,
+        move |client| {
+            let rows = rows(client, &sql)?;
+            let number = |at: usize| rows.first()?.get(at)?.parse::<u64>().ok();
+            Ok(number(0).zip(number(1)))
+        },
+    )?;
+    Ok(match pages {
+        Some((marked, all)) if marked < all => format!(
+            "\n{marked} of {all} pages are visible to all: another transaction was open, or work \
+            went on"
+        ),
+        _ => String::new(),
+    })
+}
+
+fn quoted(table: &str) -> String {
+    format!("\"{}\"", table.replace('"', "\"\""))
 }
 
 /// The statement for one table. From 12 on the server skips the indexes of a table with few dead
@@ -90,10 +125,7 @@ fn vacuum(table: &str, version_num: u32) -> String {
     } else {
         ""
     };
-    format!(
-        "vacuum (verbose, analyze{index_cleanup}) \"{}\"",
-        table.replace('"', "\"\"")
-    )
+    format!("vacuum (verbose, analyze{index_cleanup}) {}", quoted(table))
 }
 
 /// Runs each statement on a connection of its own, all at once.

@@ -45,9 +45,13 @@ pub(crate) struct CellSteps<'a> {
     pub settings: &'a BTreeMap<String, String>,
 }
 
-/// `base` is the cell that has a control; it takes as long, and as much. None where no step is a
-/// result.
-pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<ConfirmForecast> {
+/// `base` is the cell that has a control; it takes as long, and as much. `budget` is that of slices.
+/// None where no step is a result.
+pub(crate) fn forecast_confirm(
+    cells: &[CellSteps<'_>],
+    base: usize,
+    budget: Budget,
+) -> Option<ConfirmForecast> {
     const LONGEST_STEP_S: f64 = 60.0;
     let workload = &cells[base].cell.workload;
     let all = results(workload);
@@ -99,7 +103,7 @@ pub(crate) fn forecast_confirm(cells: &[CellSteps<'_>], base: usize) -> Option<C
         .collect();
     let bytes = slices_bytes(&candidates, &divide(workload, in_slices).ok()?, in_slices);
     let slices = SlicesForecast {
-        seconds: Budget::DEFAULT.time_ns as f64 / 1e9,
+        seconds: budget.time_ns as f64 / 1e9,
         // All candidates have a copy of a state at once. Where the disk has room there are more
         // loads.
         disk_bytes: (state * u64::from(LOADS) + copies) * 6 / 5,

@@ -20,7 +20,7 @@ pub use request::{
     blocks_of_run, create_confirm, create_fleet_confirm,
 };
 pub(crate) use request::{LOADS, no_turns_elsewhere, run_by_blocks};
-pub(crate) use slices::run_starts;
+pub(crate) use slices::{run_starts, wait_in_turns};
 pub(crate) use stop_rule::PlannedLooks;
 pub use stop_rule::StopRule;
 pub use unusual::unusual_steps;

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plimsoll_core::plan::{Cell, Verify};
+use plimsoll_core::plan::{Cell, Verify, order_in_turns};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::Event;
 use plimsoll_store::layout::EVENTS_FILE;
 use plimsoll_store::{
-    CampaignDir, PROFILES_FOLDER, Stamped, create_new_folder, profile_folder, read_events,
+    CampaignDir, Design, PROFILES_FOLDER, Stamped, create_new_folder, profile_folder, read_events,
     read_profiles,
 };
 
@@ -144,6 +144,8 @@ fn profile(
     let runner = run.runner;
     let dir = runner.campaign.path.join(PROFILES_FOLDER).join(name);
     let data_dir = run.data_dir.join(format!("profile-{name}"));
+    let confirm = runner.campaign.header.confirm.as_ref();
+    let is_by_slices = confirm.is_some_and(|confirm| confirm.design == Design::Slices);
     let mut profiled = || {
         create_new_folder(&dir)?;
         let scheduled = ScheduledTrial {
@@ -157,6 +159,10 @@ fn profile(
             Err(reason) => Ok(Err(reason)),
             Ok(mut order) => {
                 let mut steps = order.cell.workload.steps().to_vec();
+                // In the order in which they were measured.
+                if is_by_slices {
+                    steps = order_in_turns(steps);
+                }
                 for step in &mut steps {
                     step.set_duration(profile_ns, Some(WARM_UP_NS));
                 }

@@ -86,6 +86,7 @@ mod tests {
             load: None,
             host: Some(host.into()),
             link: None,
+            steps: Vec::new(),
             machine_id: None,
         });
         let done = Event::TrialDone(TrialDone {

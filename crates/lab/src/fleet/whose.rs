@@ -170,6 +170,7 @@ pub(super) mod tests {
             load: None,
             host: Some(host.into()),
             link: None,
+            steps: Vec::new(),
             machine_id: None,
         };
         let folder = dir.file_name().unwrap().to_string_lossy().into_owned();

@@ -7,7 +7,7 @@ mod run;
 use std::path::Path;
 
 use plimsoll_core::name::MADE_FROM_SOURCE;
-use plimsoll_core::plan::{Cell, Plan, Verdicts};
+use plimsoll_core::plan::{Budget, Cell, Plan, Verdicts};
 use plimsoll_core::units::NS_PER_S;
 use plimsoll_store::Store;
 use serde::Serialize;
@@ -77,7 +77,7 @@ pub fn forecast(
         })
         .collect();
     let confirm = if can_confirm {
-        forecast_confirm(&of_cells, plan.base)
+        forecast_confirm(&of_cells, plan.base, Budget::of(plan))
     } else {
         None
     };

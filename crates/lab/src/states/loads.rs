@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use plimsoll_stats::LOADS_AS_UNITS;
+
 /// With so many loads an interval has what loads differ by in it, whatever the test: up to this
 /// number they may take [`SHARE_OF_FEW`] of a budget, and more of them [`SHARE_OF_MANY`].
-const FEW: usize = 4;
+pub(super) const FEW: usize = LOADS_AS_UNITS;
 const SHARE_OF_FEW: u32 = 3;
 const SHARE_OF_MANY: u32 = 6;
 
@@ -19,7 +21,7 @@ pub(super) struct Took {
 }
 
 /// The load, from 1, of a block or start, from 1. They take one load after the other, and each
-/// meets all of the `placements`. `made` are those that are there, with the time that each took; one
+/// meets all of the `placements` if there are starts enough. `made` are those that are there, with the time that each took; one
 /// that is not there is made if that fits into its share of the budget.
 pub(super) fn load_of(
     block: u32,
@@ -106,6 +108,15 @@ mod tests {
     fn a_campaign_that_goes_on_makes_the_load_of_its_start() {
         let none = BTreeMap::new();
         assert_eq!(load_of(9, 6, 1, &none, Some(Duration::from_secs(10))), 3);
+    }
+
+    /// With no time left for another, as behind a load that could not be made, starts take turns
+    /// among those that are there.
+    #[test]
+    fn a_load_that_failed_is_not_tried_by_each_start_behind_it() {
+        let made: BTreeMap<u32, Took> = (1..=6).map(|load| (load, Took::default())).collect();
+        let loads = (7..=13).map(|start| load_of(start, 16, 1, &made, Some(Duration::ZERO)));
+        assert_eq!(loads.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 1]);
     }
 
     #[test]

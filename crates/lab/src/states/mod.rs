@@ -20,12 +20,12 @@ use plimsoll_store::{Design, create_new_folder};
 use self::bring_back::{Contents, bring_back};
 use self::copy::copy_to_disk;
 use self::holes::make_sparse;
-use self::loads::{Took, load_of};
+use self::loads::{FEW, Took, load_of};
 pub(crate) use self::page_cache::{PageCache, even_out};
 use crate::error::LabError;
 use crate::observer::{Notice, Observer};
 use crate::places::remove_data_dir;
-use crate::trial_process::{Runner, make_dir};
+use crate::trial_process::{Runner, make_dir, remove_data};
 
 /// Where the trials that make data keep their logs, in the campaign's folder.
 pub(crate) const STATES_FOLDER: &str = "states";
@@ -38,6 +38,16 @@ pub(crate) struct States<'a> {
     made: BTreeMap<(usize, u32), Result<State, String>>,
     /// How long making them took, and the first copy of each, by load.
     making: BTreeMap<u32, Took>,
+    earlier: Earlier,
+}
+
+/// What earlier runs of the campaign have used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Earlier {
+    /// Of its budget.
+    pub time: Duration,
+    /// How many loads.
+    pub loads: u32,
 }
 
 struct State {
@@ -54,7 +64,14 @@ impl<'a> States<'a> {
             folder: campaign_data.to_owned(),
             made: BTreeMap::new(),
             making: BTreeMap::new(),
+            earlier: Earlier::default(),
         }
+    }
+
+    /// Goes on where earlier runs ended: with what they left of the budget, and no more loads than
+    /// they had, or than a short campaign has.
+    pub fn go_on(&mut self, earlier: Earlier) {
+        self.earlier = earlier;
     }
 
     /// How long it took to make those that are made, and the first copy of each.
@@ -70,8 +87,37 @@ impl<'a> States<'a> {
         let asked = confirm.loads.filter(|loads| *loads > 1)?;
         let budget = confirm.budget.as_ref();
         let budget = budget.map(|budget| Duration::from_nanos(budget.time_ns));
+        let (asked, budget) = match (self.earlier.loads, budget) {
+            // What could not be made once is not tried again while there are others.
+            _ if self.made.values().any(Result::is_err) => (asked, Some(Duration::ZERO)),
+            (0, _) | (_, None) => (asked, budget),
+            (had, Some(budget)) => (
+                asked.min(had.max(FEW as u32)),
+                Some(budget.saturating_sub(self.earlier.time)),
+            ),
+        };
         let placements = confirm.placements().count() as u32;
-        Some(load_of(block, asked, placements, &self.making, budget))
+        Some(load_of(block, asked, placements, &self.usable(), budget))
+    }
+
+    /// How long the load takes that a start begins with; nothing if it is there.
+    pub fn loading_of(&self, start: u32) -> Duration {
+        let load = self.load_of(start).unwrap_or(1);
+        let last = self.making.values().last();
+        match self.making.contains_key(&load) {
+            true => Duration::ZERO,
+            false => last.map_or(Duration::ZERO, |last| last.loading),
+        }
+    }
+
+    /// The loads that all cells have, or will have.
+    fn usable(&self) -> BTreeMap<u32, Took> {
+        let is_usable = |load: &u32| {
+            let mut of_load = self.made.iter().filter(|((_, of), _)| of == load);
+            of_load.all(|(_, made)| made.is_ok())
+        };
+        let making = self.making.iter().filter(|(load, _)| is_usable(load));
+        making.map(|(load, took)| (*load, *took)).collect()
     }
 
     /// Puts a copy of the cell's data into a directory; nothing where trials begin without data. A
@@ -189,6 +235,10 @@ impl<'a> States<'a> {
                 "{} takes more room than it needs: {error}",
                 state.display()
             )));
+        }
+        if ended.is_err() {
+            // What there is of it may be what filled the disk.
+            remove_data(&state, observer);
         }
         Ok(ended.map(|()| state).map_err(|reason| {
             if is_stopped {

@@ -10,7 +10,19 @@ use plimsoll_workload::{SharedServer, WorkloadRun};
 
 use super::early_end::EarlyEnd;
 use super::{DRAIN_LIMIT, Trial, send};
+use crate::confirm::wait_in_turns;
 use crate::message::TrialMessage;
+
+/// Has the server do nothing by the clock until it stops; what that is, if there is such a thing.
+fn hold_maintenance(server: &SharedServer) -> Result<Option<DrainAction>, EarlyEnd> {
+    let started = Instant::now();
+    let held = server.hold_maintenance()?;
+    Ok(held.map(|what| DrainAction {
+        action: format!("hold {what}"),
+        seconds: started.elapsed().as_secs_f64(),
+        result: String::new(),
+    }))
+}
 
 impl Trial<'_> {
     /// Works off the engine's debt, then waits until the plan's wait is over.
@@ -20,7 +32,11 @@ impl Trial<'_> {
         run: &WorkloadRun,
         server: &SharedServer,
     ) -> Result<(), EarlyEnd> {
-        let wait = Duration::from_nanos(self.order.cell.workload.wait_ns(step));
+        let workload = &self.order.cell.workload;
+        let wait = match self.order.has_turns {
+            true => wait_in_turns(workload, step),
+            false => Duration::from_nanos(workload.wait_ns(step)),
+        };
         send(&TrialMessage::Draining {
             seconds: wait.as_secs_f64(),
         });
@@ -30,7 +46,12 @@ impl Trial<'_> {
             || self.control.command() == Command::Stop || server.health() != Health::Running;
         let limit = started + wait.max(DRAIN_LIMIT);
         let limits = DrainLimits::new(started + wait, limit, &is_stopped);
-        let actions = run.drain(step, server, self.order.makes_state, &limits)?;
+        let mut actions = Vec::new();
+        // What a server does by the clock would be another piece of work in each load of the data.
+        if self.order.makes_state {
+            actions.extend(hold_maintenance(server)?);
+        }
+        actions.extend(run.drain(step, server, self.order.makes_state, &limits)?);
         let waited_s = wait_out(started, wait, &is_stopped)?;
         self.record_drain(
             step,

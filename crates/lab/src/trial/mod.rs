@@ -204,6 +204,13 @@ fn run(
     Ok(trial.events.sync()?)
 }
 
+/// The steps of a trial by slices; empty in others, which run all of the plan's.
+fn steps_in_turns(order: &TrialOrder) -> Vec<String> {
+    let steps = order.cell.workload.steps().iter();
+    let in_turns = steps.filter(|_| order.has_turns);
+    in_turns.map(|step| step.name.clone()).collect()
+}
+
 /// The first events: who runs what, where, on a machine in which state.
 fn begin(
     order: &TrialOrder,
@@ -225,6 +232,7 @@ fn begin(
         boot_id: boot_id().unwrap_or_default(),
         load: order.load,
         link: order.link(),
+        steps: steps_in_turns(order),
         host: order.host.clone(),
         machine_id: machine_id().ok(),
     }))?;

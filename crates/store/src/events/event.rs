@@ -71,6 +71,10 @@ pub struct TrialStart {
     /// Which link of its build it ran, from 1; none if the build was linked once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<u32>,
+    /// By slices the steps that it is to run, in their order: a start need not have all of the
+    /// plan's. Empty in other trials, and in trials of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
     /// The name of the machine, where the campaign runs on several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,

@@ -35,6 +35,7 @@ pub(crate) fn one_of_each() -> Vec<Event> {
             boot_id: "b".into(),
             host: Some("h1".into()),
             link: Some(3),
+            steps: vec!["point-query".into(), "update-index".into()],
             machine_id: Some("c0ffee".into()),
         }),
         Event::ServerReady(ServerReady {
@@ -301,6 +302,7 @@ fn trial_start() -> impl Strategy<Value = Event> {
             boot_id,
             host,
             link: None,
+            steps: Vec::new(),
             machine_id,
         })
     })

@@ -78,6 +78,7 @@ pub fn trial_start(trial: u32, attempt: u32) -> Event {
         boot_id: "boot".into(),
         host: None,
         link: None,
+        steps: Vec::new(),
         machine_id: None,
     })
 }

@@ -6,16 +6,14 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Sysbench, SysbenchPreset, SysbenchWork, Test, TestKind, TestName, steps};
+use super::{Sysbench, SysbenchPreset, Test, TestKind, TestName, steps};
 use crate::distribution::{
     Distribution, DistributionName, MOST_ZIPFIAN_EXPONENT, PARETO_H, ZIPFIAN_EXPONENT,
 };
 use crate::plan::document::{Document, Tables, Wait};
 use crate::plan::keys::{DrainKeys, MOST_CLIENTS};
 use crate::plan::sizes::{Benchmark, Own, allow_failures, value};
-use crate::plan::{
-    Ends, LoadMode, PlanError, Rate, Step, TablePlacement, WaitRule, Work, WriteArrival,
-};
+use crate::plan::{Ends, LoadMode, PlanError, Rate, Step, TablePlacement, WaitRule, WriteArrival};
 use crate::source::Source;
 use crate::suggest;
 use crate::units::{SECOND_NS, format_grouped};
@@ -411,18 +409,12 @@ impl Common {
 /// Deletes and inserts are the end.
 fn place_drains(steps: &mut [Step]) {
     let is_load = |step: &Step| step.name == PREPARE || step.name == "point-query.warm";
-    let is_early_write = |step: &Step| match step.work {
-        Work::Sysbench(SysbenchWork::Test(test)) => {
-            test.kind.is_write() && !matches!(test.kind, TestKind::Delete | TestKind::Insert)
-        }
-        _ => false,
-    };
     let last_load = steps
         .iter()
         .take_while(|step| is_load(step))
         .count()
         .checked_sub(1);
-    let last_write = steps.iter().rposition(is_early_write);
+    let last_write = steps.iter().rposition(Step::is_early_write);
     for last in [last_load, last_write].into_iter().flatten() {
         steps[last].drain_after = true;
     }
@@ -431,7 +423,7 @@ fn place_drains(steps: &mut [Step]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
+    use crate::plan::{Plan, SysbenchWork, Work};
 
     const PLAN: &str = "name = \"t\"\nworkload = \"sysbench-2025\"\nbuilds = [\"sqlite\"]\nconfigs \
                        = [\"wal_full\"]\n";

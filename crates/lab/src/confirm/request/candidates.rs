@@ -1,13 +1,13 @@
 //! The cells of a survey that are confirmed, and the control.
 
-use plimsoll_core::plan::Cell;
+use plimsoll_core::plan::{Cell, Verdicts};
 use plimsoll_store::header::{CampaignHeader, CellHeader};
 
 use crate::error::LabError;
 use crate::trial_process::CONTROL;
 
 /// A campaign that ran a plan with verdicts as one that can be confirmed: without the base's second
-/// instance, and with the steps that made the data. A survey stays as it is.
+/// instance, and with the steps that made the data and the plan's budget. A survey stays as it is.
 pub fn as_survey(header: &CampaignHeader) -> CampaignHeader {
     let mut survey = header.clone();
     let Some(confirm) = survey.confirm.take() else {
@@ -24,6 +24,7 @@ pub fn as_survey(header: &CampaignHeader) -> CampaignHeader {
         .retain(|cell| cell.label != confirm.control);
     survey.cells.retain(|cell| cell.label != confirm.control);
     survey.plan.blocks = 1;
+    survey.plan.verdicts = confirm.budget.map(Verdicts::Budget);
     survey
 }
 

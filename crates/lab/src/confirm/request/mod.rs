@@ -14,6 +14,7 @@ use plimsoll_core::plan::{
 };
 use plimsoll_core::schedule::{Blocks, schedule_with_control};
 use plimsoll_core::units::SECOND_NS;
+use plimsoll_stats::LOADS_AS_UNITS;
 use plimsoll_store::header::{CampaignHeader, FORMAT};
 use plimsoll_store::{
     BisectionProbe, CampaignDir, ClientHostsHeader, Confirm, Design, Fleet, Placement, Store,
@@ -40,8 +41,6 @@ const MOST_STARTS: u32 = 32;
 /// And no more loads, while it has time for them: with four and more an interval has what loads
 /// differ by in it, whatever the test, and with each more it is narrower.
 pub(crate) const LOADS_IN_BUDGET: u32 = 16;
-/// Of fewer loads than these a campaign with a budget says so.
-const LOADS_THAT_COUNT: u32 = 4;
 /// With a budget a start has as many rounds of turns that write, and as much time of those that
 /// read. Starts differ by more than such a start's error, so that another start is worth more than
 /// a longer one.
@@ -49,7 +48,7 @@ const ROUNDS_OF_START: u64 = 16;
 /// A step of a block that ends by time is no longer than this.
 const BLOCKS_TIME_NS: u64 = 60 * SECOND_NS;
 pub(super) const STARTS: u32 = 5;
-/// Enough for a campaign of a dozen questions (spec of the method: n >= log2(40 F)).
+/// Enough for a campaign of a dozen questions: a lone effect takes `log2(40 F)` blocks.
 const BLOCKS: u32 = 12;
 /// The equivalence margin.
 const DELTA: f64 = 0.03;
@@ -161,8 +160,16 @@ pub fn create_confirm(
     let measured = measured(choice, &candidates.cells, &candidates.headers, &mut notes)?;
     let mut confirm = confirm(request, &candidates, &measured, &mut notes)?;
     check_data_root(request.data_dir)?;
-    let (design, asked) = (measured.design, confirm.loads);
-    confirm.loads = loads_that_fit(&candidates, design, asked, request.data_dir, &mut notes);
+    let design = measured.design;
+    let links = fewest_links(&candidates, design);
+    // A budget takes as many loads as it has time for, and then few are nothing to report.
+    let is_by_budget = confirm.budget.is_some() && choice.loads == LoadsChoice::Own(None);
+    let enough = match (is_by_budget, links) {
+        (true, None) => LOADS_AS_UNITS as u32,
+        _ => u32::MAX,
+    };
+    let wanted = (confirm.loads, enough);
+    confirm.loads = loads_that_fit(&candidates, design, wanted, request.data_dir, &mut notes);
     let bytes = disk_bytes(&candidates, design, confirm.loads);
     let turn = take_data_root_once(request.data_dir, || {
         check_free(bytes, "all candidates together", request.data_dir)
@@ -260,6 +267,15 @@ fn header(
     }
 }
 
+/// How many links of a build run one after the other, the fewest of any build that has several:
+/// each goes with a load, so that both count once. By blocks one link runs alone.
+fn fewest_links(candidates: &Candidates, design: Design) -> Option<u32> {
+    let builds = candidates.headers.iter().filter_map(|of| of.build.as_ref());
+    let links = builds.map(|build| build.links.len() as u32);
+    let fewest = links.filter(|links| *links > 0).min();
+    fewest.filter(|_| design == Design::Slices)
+}
+
 /// How many loads of the data there are. `links` is how many links run one after the other, the
 /// fewest of any build that has several.
 fn loads(
@@ -336,12 +352,7 @@ fn confirm(
         }
         (false, _) => BLOCKS_TIME_NS,
     });
-    // Each link of a build goes with a load, so that both count once.
-    let links = candidates.headers.iter().filter_map(|header| {
-        let links = header.build.as_ref()?.links.len() as u32;
-        Some(links).filter(|links| *links > 0)
-    });
-    let links = links.min().filter(|_| is_slices);
+    let links = fewest_links(candidates, *design);
     let steps = divisions[0].steps.iter().map(|step| step.name.clone());
     let has_budget = budget.is_some();
     Ok(Confirm {
@@ -456,11 +467,12 @@ fn disk_bytes(candidates: &Candidates, design: Design, loads: Option<u32>) -> u6
     states + copies
 }
 
-/// As many loads as were asked for, or fewer if the disk is too small for them.
+/// As many loads as were asked for, or fewer if the disk is too small for them; that is reported if
+/// they are not enough.
 fn loads_that_fit(
     candidates: &Candidates,
     design: Design,
-    asked: Option<u32>,
+    (asked, enough): (Option<u32>, u32),
     data_dir: &Path,
     notes: &mut Vec<String>,
 ) -> Option<u32> {
@@ -476,16 +488,23 @@ fn loads_that_fit(
         .find(|loads| fits(*loads));
     // Where nothing fits the check that follows says so.
     let loads = found.unwrap_or(None);
-    let is_enough = asked == LOADS_IN_BUDGET && loads >= Some(LOADS_THAT_COUNT);
-    if loads != Some(asked) && found.is_some() && !is_enough {
-        notes.push(match loads {
-            Some(loads) => format!("the disk has room for {loads} of {asked} loads of the data"),
-            None => "the disk has no room for another load: the control has the base's data, and \
-                     how far loads differ is not in the intervals"
-                .to_owned(),
-        });
-    }
+    notes.extend(found.and_then(|loads| too_few_loads(loads, asked, enough)));
     loads
+}
+
+/// Says how many of the loads there will be, if these are not enough.
+fn too_few_loads(loads: Option<u32>, asked: u32, enough: u32) -> Option<String> {
+    match loads {
+        Some(loads) if loads >= asked.min(enough) => None,
+        Some(loads) => Some(format!(
+            "the disk has room for {loads} of {asked} loads of the data"
+        )),
+        None => Some(
+            "the disk has no room for another load: the control has the base's data, and how far \
+            loads differ is not in the intervals"
+                .to_owned(),
+        ),
+    }
 }
 
 /// The cell with the steps of its trials.
@@ -551,6 +570,22 @@ pub(crate) fn run_by_blocks(plan: &Plan) -> Option<RunByBlocks> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `--loads 16` was taken for the default of a budget, and fewer were made without a word.
+    #[test]
+    fn fewer_loads_than_were_asked_for_are_reported() {
+        for (loads, asked, enough, is_told) in [
+            (Some(16), 16, u32::MAX, false),
+            (Some(15), 16, u32::MAX, true),
+            (Some(4), LOADS_IN_BUDGET, LOADS_AS_UNITS as u32, false),
+            (Some(3), LOADS_IN_BUDGET, LOADS_AS_UNITS as u32, true),
+            (None, LOADS_IN_BUDGET, LOADS_AS_UNITS as u32, true),
+            (Some(2), LOADS, LOADS_AS_UNITS as u32, false),
+        ] {
+            let told = too_few_loads(loads, asked, enough);
+            assert_eq!(told.is_some(), is_told, "{loads:?} of {asked}: {told:?}");
+        }
+    }
 
     /// Of simulated campaigns with eight loads of four links 31 in 100 called what is not there.
     #[test]

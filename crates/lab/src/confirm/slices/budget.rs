@@ -73,6 +73,8 @@ pub(super) struct BudgetWatch<'a> {
     /// What earlier runs of the campaign took.
     before: Duration,
     last: Option<Cost>,
+    /// What the load takes that the next start begins with.
+    loading: Duration,
     /// Starts that were noted.
     booked: u32,
     seen: Seen,
@@ -109,6 +111,7 @@ impl<'a> BudgetWatch<'a> {
             began: Instant::now(),
             before,
             last: None,
+            loading: Duration::ZERO,
             booked: 0,
             seen: Seen::default(),
             left_out: BTreeSet::new(),
@@ -161,6 +164,11 @@ impl<'a> BudgetWatch<'a> {
     pub fn book(&mut self, cost: Cost) {
         self.last = Some(cost);
         self.booked += 1;
+    }
+
+    /// The load that the next start begins with takes so long.
+    pub fn expect_load(&mut self, loading: Duration) {
+        self.loading = loading;
     }
 
     /// Looks at what is there, and chooses the steps of the next start. The sentence reports how
@@ -217,7 +225,8 @@ impl<'a> BudgetWatch<'a> {
             };
             (turns + last.step).as_secs_f64()
         };
-        let left = self.left().as_secs_f64() - last.setup.as_secs_f64();
+        let left = self.left().saturating_sub(self.loading + last.setup);
+        let left = left.as_secs_f64();
         let of_all: f64 = open.iter().map(|of| seconds(of)).sum();
         let fit = f64::from(self.starts.saturating_sub(start)).min(left / of_all);
         let mut by_gain: Vec<(f64, f64, &str)> = open
@@ -280,7 +289,7 @@ impl<'a> BudgetWatch<'a> {
         let last = self.last?;
         let times = self.times(steps);
         let of_steps = steps.iter().map(|step| last.step + times.of(step));
-        Some(last.setup + of_steps.sum::<Duration>())
+        Some(self.loading + last.setup + of_steps.sum::<Duration>())
     }
 
     fn starts_that_fit(&self, steps: &[Step]) -> Option<f64> {

@@ -8,19 +8,23 @@ mod rounds;
 mod start;
 mod turns;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{Cell, Workload};
 use plimsoll_core::schedule::ScheduledTrial;
-use plimsoll_store::event::Event;
-use plimsoll_store::{Reserve, TrialRecord};
+use plimsoll_store::layout::EVENTS_FILE;
+use plimsoll_store::{Reserve, Stamped, TrialRecord, read_events};
 
 use self::budget::{BudgetWatch, Cost};
+pub(crate) use self::start::wait_in_turns;
 use self::start::{KeptData, Start, Which, per_step};
 use crate::campaign_run::CampaignRun;
 use crate::error::LabError;
 use crate::observer::{CampaignEnd, Notice};
+use crate::states::{Earlier, STATES_FOLDER};
 
 /// Runs the starts that are not complete yet, each whole: candidates that were not up together are
 /// no pairs.
@@ -53,12 +57,17 @@ fn run_with(
     else {
         return Ok(CampaignEnd::Complete);
     };
+    let earlier = Earlier {
+        time: spent(&runner.campaign.path, done),
+        loads: loads_of(done),
+    };
+    run.states.go_on(earlier);
     let mut watch = confirm.budget.as_ref().map(|budget| {
         BudgetWatch::new(
             budget,
             per_step(confirm),
             starts,
-            spent(&header.schedule, done),
+            earlier.time,
             workload.steps(),
         )
     });
@@ -78,6 +87,7 @@ fn run_with(
             && let Some(watch) = &mut watch
         {
             let block = last_start(&header.schedule, done).max(number - 1);
+            watch.expect_load(run.states.loading_of(number));
             if has_enough(run, workload, watch, block) {
                 return Ok(CampaignEnd::Decided { block });
             }
@@ -138,25 +148,42 @@ fn has_enough(
     is_done || no_time.is_some()
 }
 
-/// How long the starts that are there took.
-fn spent(schedule: &[ScheduledTrial], done: &[TrialRecord]) -> Duration {
-    let mut by_start: BTreeMap<u32, f64> = BTreeMap::new();
-    for trial in done {
-        let scheduled = schedule.iter().find(|of| of.number == trial.number);
-        let Some(start) = scheduled.map(|of| of.block) else {
-            continue;
-        };
-        let seconds = trial
-            .events
-            .iter()
-            .find_map(|stamped| match &stamped.event {
-                Event::TrialDone(done) => Some(done.seconds),
-                _ => None,
-            });
-        let longest = by_start.entry(start).or_default();
-        *longest = longest.max(seconds.unwrap_or(0.0));
-    }
-    Duration::from_secs_f64(by_start.values().sum())
+/// How long earlier runs of the campaign took: what its trials cover together, and the making of the
+/// data that they began with.
+fn spent(campaign: &Path, done: &[TrialRecord]) -> Duration {
+    let of_states = fs::read_dir(campaign.join(STATES_FOLDER))
+        .into_iter()
+        .flatten();
+    let of_states = of_states
+        .flatten()
+        .filter_map(|folder| read_events(folder.path().join(EVENTS_FILE)).ok())
+        .filter_map(|log| span(&log.events));
+    let of_trials = done.iter().filter_map(|record| span(&record.events));
+    Duration::from_nanos(covered(of_trials.chain(of_states).collect()))
+}
+
+/// From the first event to the last, in nanoseconds.
+fn span(events: &[Stamped]) -> Option<(u64, u64)> {
+    Some((events.first()?.t_ns, events.last()?.t_ns))
+}
+
+/// How much these spans of time cover together.
+fn covered(mut spans: Vec<(u64, u64)>) -> u64 {
+    spans.sort_unstable();
+    let mut until = 0;
+    let new = spans.into_iter().map(|(from, to)| {
+        let new = to.saturating_sub(from.max(until));
+        until = until.max(to);
+        new
+    });
+    new.sum()
+}
+
+/// How many loads of the data trials began with.
+fn loads_of(done: &[TrialRecord]) -> u32 {
+    let starts = done.iter().filter_map(TrialRecord::start);
+    let loads: BTreeSet<u32> = starts.filter_map(|start| start.load).collect();
+    loads.len() as u32
 }
 
 fn is_damaged(trials: &[&ScheduledTrial], done: &[TrialRecord]) -> bool {
@@ -189,4 +216,20 @@ fn next_attempt(trials: &[&ScheduledTrial], done: &[TrialRecord]) -> Option<u32>
     };
     let last = attempts.iter().map(|record| record.attempt).max();
     (!trials.iter().all(is_complete)).then(|| last.unwrap_or(0) + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only complete trials counted, one start after the other: loads, and starts that broke, were
+    /// free in a campaign that went on.
+    #[test]
+    fn time_is_counted_once_whatever_covers_it() {
+        assert_eq!(covered(Vec::new()), 0);
+        // Two trials of a start side by side, and a load before it.
+        assert_eq!(covered(vec![(10, 20), (12, 25), (0, 10)]), 25);
+        // One within another, and a break between runs.
+        assert_eq!(covered(vec![(0, 30), (5, 6), (100, 101)]), 31);
+    }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use plimsoll_core::plan::{Cell, Step};
+use plimsoll_core::plan::{Cell, Step, Workload, order_in_turns};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_core::units::format_bytes;
 use plimsoll_host::directory_bytes;
@@ -101,10 +101,19 @@ impl<'a, 'o> Start<'a, 'o> {
         };
         let base = position(&confirm.base);
         let watchdog = Duration::from_nanos(header.plan.watchdog_ns);
-        // To start a server, to check and read its data, and to connect.
-        let ready_limit = READY_LIMIT + watchdog + Duration::from_secs(data_bytes / SLOWEST_READ);
+        let cell = candidates[base].cell;
+        let steps = which.open_steps(cell);
+        let waits = steps
+            .iter()
+            .filter(|step| step.drain_after)
+            .map(|step| wait_in_turns(&cell.workload, step));
+        // To start a server, to check and read its data, and to connect; or to wait behind a drain.
+        let ready_limit = READY_LIMIT
+            + watchdog
+            + Duration::from_secs(data_bytes / SLOWEST_READ)
+            + waits.max().unwrap_or_default();
         Ok(Self {
-            times: which.times(confirm, candidates[base].cell),
+            times: which.times(confirm, cell),
             in_turns: (0, Duration::ZERO),
             confirm,
             seed: header.seed,
@@ -112,7 +121,7 @@ impl<'a, 'o> Start<'a, 'o> {
             leak_limit: header.plan.limits.leak,
             number: which.number,
             starts: confirm.starts.unwrap_or(1),
-            steps: which.open_steps(candidates[base].cell),
+            steps,
             until: which.watch.map(|watch| Instant::now() + watch.left()),
             load: which.load,
             candidates: Candidates::new(candidates, inbox, run.observer, ready_limit),
@@ -243,6 +252,15 @@ fn even_out_caches(run: &mut CampaignRun<'_, '_>, candidates: &[Candidate<'_>], 
     }
 }
 
+/// How long the plan waits behind a drain of a step in a start. Not at all behind tests of sysbench:
+/// no step reads behind them, and servers stand still between their turns.
+pub(crate) fn wait_in_turns(workload: &Workload, step: &Step) -> Duration {
+    match step.is_late_in_turns() {
+        true => Duration::ZERO,
+        false => Duration::from_nanos(workload.wait_ns(step)),
+    }
+}
+
 /// How long a step has turns in a start, as planned.
 pub(super) fn per_step(confirm: &Confirm) -> Duration {
     Duration::from_nanos(confirm.time_ns / u64::from(confirm.starts.unwrap_or(1)))
@@ -262,12 +280,10 @@ pub(super) struct Which<'t, 'a> {
 
 impl Which<'_, '_> {
     fn open_steps(&self, cell: &Cell) -> Vec<Step> {
-        let mut steps = match self.watch {
+        order_in_turns(match self.watch {
             Some(watch) => watch.open_steps(&cell.workload),
             None => cell.workload.steps().to_vec(),
-        };
-        steps.sort_by_key(Step::is_late_in_turns);
-        steps
+        })
     }
 
     fn times(&self, confirm: &Confirm, cell: &Cell) -> StepTime {
@@ -290,15 +306,15 @@ fn prepare<'a>(
     let cell = run.runner.cell(trial.cell);
     // All candidates of a start begin with the same load.
     let load = which.load;
-    let restored = match () {
-        () if run.is_stopped() => Err("interrupted".to_owned()),
-        () if kept.take(&cell.label, load, &data_dir) => Ok(()),
-        () => LabError::costs_one_trial(run.states.restore(
-            trial.cell,
-            load,
-            &data_dir,
-            run.observer,
-        ))?,
+    let restored = if run.is_stopped() {
+        Err("interrupted".to_owned())
+    } else if kept.take(&cell.label, load, &data_dir) {
+        Ok(())
+    } else {
+        LabError::costs_one_trial(
+            run.states
+                .restore(trial.cell, load, &data_dir, run.observer),
+        )?
     };
     let dir = match LabError::costs_one_trial(run.runner.make_dir(trial, attempt).map(Ok))? {
         Ok(dir) => dir,

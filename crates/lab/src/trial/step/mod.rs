@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{Step, Verify};
 use plimsoll_core::readings::HostReading;
-use plimsoll_core::record::{ClientHostRecord, ClientRecord, OperationRecord};
+use plimsoll_core::record::{ClientHostRecord, ClientRecord, OperationRecord, SLA_SHARE};
 use plimsoll_core::rocksdb_stats;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_engine::DrainLimits;
@@ -53,10 +53,6 @@ use crate::perf::Recorder;
 
 /// A step in turns may work this long, which is longer than anybody waits.
 const TIMELESS_NS: u64 = 24 * 3600 * SECOND_NS;
-
-/// A background rate below this share of its target misses the SLA, the rule of the original
-/// report.
-const SLA_SHARE: f64 = 0.95;
 
 /// What a step is run with.
 pub(super) struct StepContext<'a> {
@@ -272,7 +268,7 @@ impl<'r, 't> StepRun<'r, 't> {
     /// What is measured beside the workers. Turns have measurements of their own.
     fn measuring(&self) -> Option<Measuring> {
         let has_warm_up = self.tasks.options.warm_up_ns > 0;
-        (!self.has_turns).then(|| Measuring::new(self.beside(), has_warm_up))
+        (!self.has_turns).then(|| Measuring::new(self.measuring_options(), has_warm_up))
     }
 
     /// Begins to look at what sessions wait for, if the plan says so and the trial measures.
@@ -284,8 +280,7 @@ impl<'r, 't> StepRun<'r, 't> {
         is_measured.then(|| WaitSampling::start(self.server, hz, has_warm_up))
     }
 
-    /// What is measured alongside the workers.
-    fn beside(&self) -> MeasuringOptions {
+    fn measuring_options(&self) -> MeasuringOptions {
         let order = self.trial.order;
         MeasuringOptions {
             server: self.server.clone(),
@@ -546,7 +541,6 @@ impl<'r, 't> StepRun<'r, 't> {
     }
 }
 
-/// What client hosts need of a step.
 /// Writes down finished seconds while there is a series.
 fn second_writer(
     series: &mut Option<OperationsWriter>,
@@ -560,6 +554,7 @@ fn second_writer(
     }
 }
 
+/// What client hosts need of a step.
 fn part_step<'a>(
     order: &'a TrialOrder,
     (step, state): (&'a Step, RunState),
