@@ -605,10 +605,10 @@ pub struct Confirm {
     pub budget: Option<String>,
     /// Slices: a step that reads has been measured enough when its 95 % intervals are within this
     /// share to either side [default: the plan's, or 1%]
-    #[arg(long, value_name = "P", value_parser = parse_share)]
+    #[arg(long, value_name = "P", value_parser = parse_share, conflicts_with_all = ["time", "starts", "blocks"])]
     pub reads: Option<f64>,
     /// Slices: the same for a step that writes [default: the plan's, or 4%]
-    #[arg(long, value_name = "P", value_parser = parse_share)]
+    #[arg(long, value_name = "P", value_parser = parse_share, conflicts_with_all = ["time", "starts", "blocks"])]
     pub writes: Option<f64>,
     /// Slices: time per step over all starts, in place of a budget [default with --starts: 60s];
     /// blocks: length of a step [default: the plan's, at most 60s]
@@ -1006,6 +1006,13 @@ pub struct MakeBuild {
 
 #[derive(Debug, Subcommand)]
 pub enum PlanVerb {
+    /// List the shipped plans, one per line, name first
+    List,
+    /// Print the text of a plan, to be changed
+    Show {
+        /// A plan file or the name of a shipped plan
+        plan: String,
+    },
     /// Check a plan's names, sizes and configs
     Check {
         /// A plan file or the name of a shipped plan

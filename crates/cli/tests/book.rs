@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 
 /// A page answers one question.
 const MAX_LINES: usize = 120;
@@ -47,6 +48,34 @@ fn every_link_leads_to_a_file_and_a_heading() {
         "links without a target (a page of the book may only link into the book):\n{}",
         broken.join("\n")
     );
+}
+
+/// `doctor` was nowhere among the commands.
+#[test]
+fn every_command_is_in_the_list_of_commands() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let help = String::from_utf8(program.arg("--help").output().unwrap().stdout).unwrap();
+    let (_, commands) = help.split_once("Commands:\n").unwrap();
+    let verbs: Vec<&str> = commands
+        .lines()
+        .take_while(|line| line.starts_with("  "))
+        .filter_map(|line| {
+            line.strip_prefix("  ")
+                .filter(|line| !line.starts_with(' '))
+        })
+        .filter_map(|line| line.split(' ').next())
+        .filter(|verb| *verb != "help")
+        .collect();
+    assert!(verbs.len() > 15, "{verbs:?}");
+    let list = &pages()[Path::new("docs/commands/README.md")];
+    for verb in verbs {
+        let forms = [
+            format!("[{verb}]("),
+            format!(" {verb}]("),
+            format!("plimsoll {verb} "),
+        ];
+        assert!(forms.iter().any(|form| list.contains(form)), "{verb}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `plan check` and `plan explain`.
+//! `plan list`, `plan show`, `plan check` and `plan explain`.
 
 use plimsoll_analysis::{Power, Stored, power_of_blocks};
 use plimsoll_core::plan::{Plan, Verdicts};
@@ -7,7 +7,7 @@ use plimsoll_host::{Proc, capture_environment};
 use plimsoll_lab::builds::BuildToMake;
 use plimsoll_lab::{
     CellForecast, ConfirmForecast, Forecast, LoadedPlan, PartForecast, StepForecast, forecast,
-    load_plan,
+    load_plan, shipped_plans,
 };
 use serde::Serialize;
 
@@ -15,12 +15,16 @@ use crate::arguments::{Places, PlanVerb};
 use crate::failure::{Failure, VerbResult};
 
 pub fn plan(places: &Places, verb: &PlanVerb) -> VerbResult {
-    let (PlanVerb::Check { plan, json } | PlanVerb::Explain { plan, json, .. }) = verb;
-    let loaded = load_plan(Some(plan))?;
-    let forecast = forecast_of(places, &loaded)?;
     match verb {
-        PlanVerb::Check { .. } if *json => print_json(&loaded.plan)?,
-        PlanVerb::Check { .. } => {
+        PlanVerb::List => list()?,
+        PlanVerb::Show { plan } => anstream::print!("{}", load_plan(Some(plan))?.text),
+        PlanVerb::Check { plan, json } => {
+            let loaded = load_plan(Some(plan))?;
+            let forecast = forecast_of(places, &loaded)?;
+            if *json {
+                print_json(&loaded.plan)?;
+                return Ok(0);
+            }
             let cells: Vec<&str> = loaded
                 .plan
                 .cells
@@ -39,7 +43,9 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> VerbResult {
                 anstream::println!("{line}");
             }
         }
-        PlanVerb::Explain { hosts, .. } => {
+        PlanVerb::Explain { plan, json, hosts } => {
+            let loaded = load_plan(Some(plan))?;
+            let forecast = forecast_of(places, &loaded)?;
             let hosts = hosts.map(|hosts| over_hosts(&loaded.plan, &forecast, hosts));
             let power = forecast
                 .confirm
@@ -65,6 +71,16 @@ pub fn plan(places: &Places, verb: &PlanVerb) -> VerbResult {
         }
     }
     Ok(0)
+}
+
+fn list() -> Result<(), Failure> {
+    let names: Vec<&str> = shipped_plans().map(|(name, _)| name).collect();
+    let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
+    for name in names {
+        let plan = load_plan(Some(name))?.plan;
+        anstream::println!("{name:<width$}  {}", plan.description);
+    }
+    Ok(())
 }
 
 fn forecast_of(places: &Places, plan: &LoadedPlan) -> Result<Forecast, Failure> {
