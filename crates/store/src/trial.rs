@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// A campaign of one machine names none: what was resumed on another is told by its id.
+    /// A campaign of one machine names none: the id tells what was resumed on another.
     #[test]
     fn machines_are_told_by_name_and_by_id() {
         fn place(

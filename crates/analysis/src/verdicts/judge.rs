@@ -63,7 +63,7 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
         .filter_map(|asked| judge.finding(asked, &priors, &scales, &control))
         .collect();
     decide(&mut all, &judge.looks, judge.margin, judge.alpha);
-    // What is told with a verdict.
+    // Companions of a verdict, which decide nothing.
     judge.note_layout(&mut all, &asked, &of_control);
     mark_dependent(&mut all, &forms(&questions));
     judge.note_hosts(&mut all);
@@ -208,7 +208,7 @@ impl<'a> Judge<'a> {
         self.steps.iter().flat_map(of_step).collect()
     }
 
-    /// What is said of them.
+    /// Its findings.
     fn control(&self, of_control: &[OfControl<'_>], priors: &Priors) -> Vec<Control> {
         let Some((of, again)) = self.experiment.control else {
             return Vec::new();

@@ -114,7 +114,11 @@ mod tests {
     /// among those that are there.
     #[test]
     fn a_load_that_failed_is_not_tried_by_each_start_behind_it() {
-        let made: BTreeMap<u32, Took> = (1..=6).map(|load| (load, Took::default())).collect();
+        let took = Took {
+            loading: Duration::from_secs(1),
+            copying: Duration::ZERO,
+        };
+        let made: BTreeMap<u32, Took> = (1..=6).map(|load| (load, took)).collect();
         let loads = (7..=13).map(|start| load_of(start, 16, 1, &made, Some(Duration::ZERO)));
         assert_eq!(loads.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 1]);
     }

@@ -166,7 +166,7 @@ impl<'a> BudgetWatch<'a> {
         self.booked += 1;
     }
 
-    /// The load that the next start begins with takes so long.
+    /// The load that the next start begins with takes this long.
     pub fn expect_load(&mut self, loading: Duration) {
         self.loading = loading;
     }
