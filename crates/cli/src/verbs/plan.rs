@@ -337,7 +337,17 @@ fn heading(description: &str, forecast: &Forecast) -> Vec<String> {
         how_often(forecast),
         format_bytes(forecast.disk_bytes),
     );
-    vec![title, takes]
+    let mut lines = vec![title, takes];
+    let slices = forecast.confirm.as_ref().and_then(|of| of.slices.as_ref());
+    if let (Some(Verdicts::Budget(_)), Some(slices)) = (forecast.verdicts, slices) {
+        lines.push(format!(
+            "its data is loaded up to {} times, while there is time and room: each load beyond two \
+            takes {} more",
+            slices.most_loads,
+            format_bytes(slices.load_bytes)
+        ));
+    }
+    lines
 }
 
 fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {

@@ -6,7 +6,7 @@ use plimsoll_core::plan::Cell;
 use plimsoll_core::plan::{Budget, divide, in_turns, results};
 use serde::Serialize;
 
-use super::request::{CellWithSettings, LOADS, blocks_to_decide, slices_bytes};
+use super::request::{CellWithSettings, LOADS, LOADS_IN_BUDGET, blocks_to_decide, slices_bytes};
 use crate::campaign::state_size;
 use crate::forecast::cell::CellForecast;
 
@@ -32,8 +32,12 @@ pub struct ConfirmForecast {
 pub struct SlicesForecast {
     /// At the longest, in seconds.
     pub seconds: f64,
-    /// Bytes of all data states and all candidates' copies.
+    /// Bytes of all candidates' copies and of two loads of their data.
     pub disk_bytes: u64,
+    /// Bytes of each load more.
+    pub load_bytes: u64,
+    /// So many loads at most.
+    pub most_loads: u32,
     /// Steps that cannot take turns.
     pub left_out: Vec<String>,
 }
@@ -107,6 +111,8 @@ pub(crate) fn forecast_confirm(
         // All candidates have a copy of a state at once. Where the disk has room there are more
         // loads.
         disk_bytes: (state * u64::from(LOADS) + copies) * 6 / 5,
+        load_bytes: state * 6 / 5,
+        most_loads: LOADS_IN_BUDGET,
         left_out: all
             .iter()
             .filter(|step| !in_slices.contains(step))
