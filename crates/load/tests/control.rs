@@ -226,20 +226,22 @@ fn a_worker_that_cannot_connect_fails_the_step_before_it_starts() {
     );
 }
 
+/// A worker whose twentieth operation never returns.
+fn hanging() -> Task {
+    let probe = Probe {
+        hangs_at: Some(20),
+        ..Probe::default()
+    };
+    task(probe, 1, Stop::Operations(100))
+}
+
 #[test]
 fn a_hanging_operation_is_called_hung() {
     let options = StepOptions {
         watchdog: Some(Duration::from_millis(300)),
         ..StepOptions::default()
     };
-    let tasks = vec![task(
-        Probe {
-            hangs_at: Some(20),
-            ..Probe::default()
-        },
-        1,
-        Stop::Operations(100),
-    )];
+    let tasks = vec![hanging()];
     let error = run(tasks, &Arc::new(Control::default()), &options, &mut |_| {}).unwrap_err();
     assert!(
         error
@@ -456,14 +458,7 @@ fn a_stop_does_not_wait_for_ever_for_an_operation() {
         stop_timeout: Duration::from_millis(300),
         ..StepOptions::default()
     };
-    let tasks = vec![task(
-        Probe {
-            hangs_at: Some(20),
-            ..Probe::default()
-        },
-        1,
-        Stop::Operations(100),
-    )];
+    let tasks = vec![hanging()];
     let commands = control.clone();
     let mut progress = |progress: &Progress| {
         if progress.kinds[0].0 == 20 {

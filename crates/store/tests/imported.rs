@@ -10,7 +10,7 @@ use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::imported::{
     Family, IMPORTED_FORMAT, Imported, ImportedCell, ImportedResult, ImportedStep, ImportedValue,
 };
-use plimsoll_store::{CampaignState, Store};
+use plimsoll_store::{CampaignDir, CampaignState, Store};
 
 fn imported(qps: f64) -> Imported {
     let cell = |build: &str| ImportedCell {
@@ -138,8 +138,8 @@ fn the_newest_campaign_is_the_one_made_last() {
     assert_eq!(newest(), "20260104T000000Z-native");
 }
 
-#[test]
-fn what_was_edited_is_refused_with_its_place() {
+/// An imported campaign in a store of its own.
+fn written() -> (tempfile::TempDir, CampaignDir) {
     let dir = tempfile::tempdir().unwrap();
     let campaign = Store::new(dir.path())
         .create_imported(
@@ -147,6 +147,12 @@ fn what_was_edited_is_refused_with_its_place() {
             &imported(1.0),
         )
         .unwrap();
+    (dir, campaign)
+}
+
+#[test]
+fn what_was_edited_is_refused_with_its_place() {
+    let (_dir, campaign) = written();
     let path = campaign.path.join("imported.json");
     let text = fs::read_to_string(&path).unwrap();
     for (from, to, expected) in [
@@ -184,13 +190,7 @@ fn what_was_edited_is_refused_with_its_place() {
 
 #[test]
 fn an_index_just_behind_the_last_one_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let campaign = Store::new(dir.path())
-        .create_imported(
-            &header_of("imported-1", "2026-01-02T03:04:05Z"),
-            &imported(1.0),
-        )
-        .unwrap();
+    let (_dir, campaign) = written();
     let path = campaign.path.join("imported.json");
     let text = fs::read_to_string(&path).unwrap();
     for (from, to) in [

@@ -21,8 +21,8 @@ pub(super) struct Took {
 }
 
 /// The load, from 1, of a block or start, from 1. They take one load after the other, and each
-/// meets all of the `placements` if there are starts enough. `made` are those that are there, with the time that each took; one
-/// that is not there is made if that fits into its share of the budget.
+/// meets all of the `placements` if there are starts enough. `made` are those that are there, with
+/// the time that each took; one that is not there is made if that fits into its share of the budget.
 pub(super) fn load_of(
     block: u32,
     asked: u32,
