@@ -81,19 +81,18 @@ deb:
 	sh packaging/build.sh deb
 
 # Most tests wait for servers and steps, not for a CPU: so many binaries run at a time, and so many tests of each.
-TEST_JOBS ?= 2
+TEST_JOBS ?= 3
 RUST_TEST_THREADS ?= $(shell expr "$$(nproc)" + 1)
 test: export RUST_TEST_THREADS := $(RUST_TEST_THREADS)
 test: export PLIMSOLL_CLIENT_COST := $(client_cost)
 # What happens seldom happens often, as this seed chooses: see crates/core/src/buggify.rs.
 test: export PLIMSOLL_BUGGIFY := $(or $(PLIMSOLL_BUGGIFY),$(shell date +%s))
-test: deps lint servers client-cost
+test: deps lint servers
 	@echo PLIMSOLL_BUGGIFY=$(PLIMSOLL_BUGGIFY)
 	sh tests/check-skips-test.sh
 	sh tests/fetch-builds-test.sh
 	sh tests/run-tests-test.sh
 	sh tests/check-skips.sh tests/allowed-skips.txt sh tests/run-tests.sh $(TEST_JOBS) tests/test-order.txt --workspace --locked --tests
-	$(MAKE) models
 
 # Each row ends with a line of what it has cost. A kill takes some 4 s, a failing call 2, a broken connection 5 to 60.
 FAULTS ?= 200

@@ -90,12 +90,28 @@ EOF
 expect 1 "quick-2.ignored: exit code 101" "$all_with_ignored" FAILS=quick-2--ignored <<EOF
 $order_with_ignored
 EOF
+# Make works in the project's folder, which is where the runner was called, while the others run.
+cat >"$scratch/bin/make" <<'MAKE'
+#!/bin/sh
+echo "make $* in $(basename "$PWD"), $(nice)" >>"$SCRATCH/ran"
+[ "$1" != "${FAILS:-}" ] || exit 2
+MAKE
+chmod +x "$scratch/bin/make"
+order_with_make="make models
+$order"
+all_with_make="make models in $(basename "$PWD"), $(nice nice),$all"
+expect 0 "tests: 12 passed, 0 failed" "$all_with_make" <<EOF
+$order_with_make
+EOF
+expect 1 "make.models: exit code 2" "$all_with_make" FAILS=models <<EOF
+$order_with_make
+EOF
 for place in first ignored; do
     expect 2 "there are no tests of the name gone" "" <<EOF
 $place gone
 EOF
 done
-expect 2 "is not \`first NAME\`, \`ignored NAME\` or \`alone NAME\`" "" <<'EOF'
+expect 2 "is not \`first NAME\`, \`ignored NAME\`, \`make NAME\` or \`alone NAME\`" "" <<'EOF'
 last gate
 EOF
 for jobs in x 0 -1 1x ""; do

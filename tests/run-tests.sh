@@ -2,25 +2,24 @@
 # Runs the workspace's tests, several binaries at a time: most of them wait for servers and steps, and the slow ones for nobody else.
 #     run-tests.sh JOBS ORDER_FILE [CARGO_TEST_OPTION...]
 # ORDER_FILE holds `first NAME` for targets that take long and so begin first, `ignored NAME` for targets whose ignored tests run as
-# well, in a run of their own that begins in this order, `alone NAME` for targets that measure, which come last and one by one, and
-# # comments. All other targets come in between. Each binary runs in the folder of its crate, as `cargo test`
+# well, in a run of their own that begins in this order, `make NAME` for what make is to do in the meantime, after all others if CPUs
+# are short, `alone NAME` for targets that measure, which come last and one by one, and # comments. All other targets come in between. Each binary runs in the folder of its crate, as `cargo test`
 # has it; what it says is shown when it has ended, in one piece. All run, whatever fails.
 # Exit codes: 0, 1 if a test failed, 2 for unusable arguments or lists, cargo's if the tests do not compile.
 set -eu
 
-# one CRATE_FOLDER BINARY WHICH_TESTS, with $RUN_TESTS_DIR: what xargs calls.
+# one CRATE_FOLDER BINARY WHICH_TESTS, or one PROJECT_FOLDER MAKE_TARGET make, with $RUN_TESTS_DIR: what xargs calls.
 if [ "${1:-}" = one ]; then
     folder=$2 binary=$3 name=${3##*/}
-    if [ "$4" = ignored ]; then
-        name=$name.ignored
-        set -- --ignored --nocapture
-    else
-        set --
-    fi
+    case $4 in
+        ignored) name=$name.ignored && set -- "$binary" --ignored --nocapture ;;
+        make) name=make.$name && set -- nice make "$binary" ;;
+        *) set -- "$binary" ;;
+    esac
     log=$RUN_TESTS_DIR/$name.log
     status=0
     began=$(date +%s)
-    (cd "$folder" && exec "$binary" "$@") >"$log" 2>&1 </dev/null || status=$?
+    (cd "$folder" && exec "$@") >"$log" 2>&1 </dev/null || status=$?
     seconds=$(($(date +%s) - began))
     # Of all that it started and waited for, in minutes and seconds: 1m2.50s 0m3.25s.
     times >"$RUN_TESTS_DIR/$name.cpu"
@@ -51,15 +50,15 @@ cargo test "$@" --no-run --message-format json-render-diagnostics >"$messages" <
 sed -n '/"profile":{[^}]*"test":true}/s/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"target":{[^}]*"name":"\([^"]*\)".*"executable":"\([^"]*\)".*/\2\t\1\t\3/p' \
     "$messages" >"$RUN_TESTS_DIR/all"
 
-# Into the files `pool` and `alone`, in the order of the list and then of cargo: three lines for each run.
-awk -F '\t' -v dir="$RUN_TESTS_DIR" -v order="$order" '
+# Into the files `pool` and `alone`, in the order of the list and then of cargo: three lines for each run, as `one` takes them.
+awk -F '\t' -v dir="$RUN_TESTS_DIR" -v order="$order" -v here="$PWD" '
     function broken(what) { print order ": " what | "cat 1>&2"; exit_code = 2; exit }
     FILENAME == order && /^[ \t]*(#|$)/ { next }
     FILENAME == order {
         split($0, word, " ")
-        if (word[1] !~ /^(first|ignored|alone)$/ || word[2] == "" || word[3] != "") broken("a line is not `first NAME`, `ignored NAME` or `alone NAME`: " $0)
+        if (word[1] !~ /^(first|ignored|make|alone)$/ || word[2] == "" || word[3] != "") broken("a line is not `first NAME`, `ignored NAME`, `make NAME` or `alone NAME`: " $0)
         listed[++listed_count] = word[2]; how[listed_count] = word[1]
-        if (word[1] != "ignored") is_placed[word[2]] = 1
+        if (word[1] ~ /^(first|alone)$/) is_placed[word[2]] = 1
         next
     }
     {
@@ -70,6 +69,7 @@ awk -F '\t' -v dir="$RUN_TESTS_DIR" -v order="$order" '
         if (exit_code) exit exit_code
         for (i = 1; i <= listed_count; i++) {
             name = listed[i]
+            if (how[i] == "make") { printf "%s\n%s\nmake\n", here, name > (dir "/pool"); continue }
             if (!(name in of)) { print order ": there are no tests of the name " name | "cat 1>&2"; exit 2 }
             printf "%s", (how[i] == "ignored" ? ignored_of[name] : of[name]) > (dir "/" (how[i] == "alone" ? "alone" : "pool"))
         }

@@ -13,7 +13,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use plimsoll_core::buggify;
 use plimsoll_core::planted::{Bug, VARIABLE};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -418,30 +417,4 @@ fn the_program_has_no_bugs_but_in_tests() {
     assert!(features("normal,build,dev,features").contains(feature));
     let shipped = features("normal,build,features");
     assert!(shipped.contains("plimsoll-core v") && !shipped.contains(feature));
-}
-
-fn holds(file: &Path, text: &str) -> bool {
-    let content = fs::read(file).unwrap();
-    content
-        .windows(text.len())
-        .any(|part| part == text.as_bytes())
-}
-
-/// Not even with the feature, which client-cost has from testkit: the variable that would let a bug
-/// in is not in it, nor a bug's name. The tests' own program shows that they would be found.
-#[test]
-fn what_is_optimised_has_no_bugs() {
-    let bug = Bug::StoppedServerLeftStopped.name();
-    let texts = [VARIABLE, bug, buggify::VARIABLE];
-    let ours = Path::new(env!("CARGO_BIN_EXE_plimsoll"));
-    assert!(texts.iter().all(|text| holds(ours, text)));
-    let Some(optimised) = std::env::var_os("PLIMSOLL_CLIENT_COST") else {
-        return plimsoll_testkit::skip(
-            "planted::what_is_optimised_has_no_bugs",
-            "PLIMSOLL_CLIENT_COST names no program; `make test` makes it, with optimisation",
-        );
-    };
-    for text in texts {
-        assert!(!holds(Path::new(&optimised), text), "{text}");
-    }
 }

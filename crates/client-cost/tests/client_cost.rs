@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use plimsoll_core::buggify;
+use plimsoll_core::planted::{self, Bug};
 use plimsoll_testkit::{cached_build, skip};
 
 /// User instructions of a prepared point select by primary key, with the loop, its two stamps and
@@ -95,6 +97,28 @@ fn a_query_sends_its_thread_to_sleep_once() {
         assert_eq!(run["operations"], 20_000);
         assert!(switches <= SWITCHES * SLACK, "{build}: {run}");
     }
+}
+
+/// Not even with the feature, which it has from testkit: the variable that would let a bug in is not
+/// in it, nor a bug's name. What is compiled for tests shows that they would be found.
+#[test]
+fn what_is_optimised_has_no_planted_bugs() {
+    let test = "client_cost::what_is_optimised_has_no_planted_bugs";
+    let Some(program) = program(test) else { return };
+    let bug = Bug::StoppedServerLeftStopped.name();
+    let texts = [planted::VARIABLE, bug, buggify::VARIABLE];
+    let for_tests = Path::new(env!("CARGO_BIN_EXE_plimsoll-client-cost"));
+    assert!(texts.iter().all(|text| holds(for_tests, text)));
+    for text in texts {
+        assert!(!holds(&program, text), "{text}");
+    }
+}
+
+fn holds(file: &Path, text: &str) -> bool {
+    let content = std::fs::read(file).unwrap();
+    content
+        .windows(text.len())
+        .any(|part| part == text.as_bytes())
 }
 
 /// The optimised program, which `make test` makes first.
