@@ -1,6 +1,6 @@
 //! Which load of its data a trial begins with, and how many loads there is time for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use plimsoll_stats::LOADS_AS_UNITS;
@@ -20,18 +20,34 @@ pub(super) struct Took {
     pub copying: Duration,
 }
 
+/// With so many loads that could not be made, the next would not be, either: it is not tried.
+const MOST_FAILED: usize = 2;
+
+/// What there is of loads, for all cells.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Loads {
+    /// Those that are there, with the time that each took.
+    pub made: BTreeMap<u32, Took>,
+    /// Those that could not be made for some cell.
+    pub failed: BTreeSet<u32>,
+}
+
 /// The load, from 1, of a block or start, from 1. They take one load after the other, and each
-/// meets all of the `placements` if there are starts enough. `made` are those that are there, with
-/// the time that each took; one that is not there is made if that fits into its share of the budget.
+/// meets all of the `placements` if there are starts enough. One that is not there is made if that
+/// fits into its share of the budget; one that failed is left out.
 pub(super) fn load_of(
     block: u32,
     asked: u32,
     placements: u32,
-    made: &BTreeMap<u32, Took>,
+    loads: &Loads,
     budget: Option<Duration>,
 ) -> u32 {
+    let Loads { made, failed } = loads;
     let turn = block.saturating_sub(1);
-    let next = in_turn(turn, asked, placements) + 1;
+    let in_turn = |among: &[u32]| {
+        let place = in_turn(turn, among.len().max(1) as u32, placements);
+        among.get(place as usize).copied()
+    };
     let has_time = || {
         let (Some(budget), Some(last)) = (budget, made.values().last()) else {
             return true;
@@ -43,11 +59,14 @@ pub(super) fn load_of(
         let all: Duration = made.values().map(|took| took.loading + took.copying).sum();
         all + last.loading <= budget / share
     };
-    if made.len() as u32 >= asked || has_time() {
-        return next;
-    }
-    let again = in_turn(turn, made.len() as u32, placements);
-    made.keys().nth(again as usize).copied().unwrap_or(next)
+    let wanted: Vec<u32> = (1..=asked).filter(|load| !failed.contains(load)).collect();
+    let are_all_made = made.len() >= wanted.len();
+    let may_be_made = failed.len() < MOST_FAILED && has_time();
+    let next = in_turn(&wanted).filter(|_| are_all_made || may_be_made);
+    let there: Vec<u32> = made.keys().copied().collect();
+    next.or_else(|| in_turn(&there))
+        .or(failed.first().copied())
+        .unwrap_or(1)
 }
 
 /// The load, from 0, of a turn, from 0. A placement stays for two turns. When both are where they
@@ -73,16 +92,17 @@ mod tests {
 
     /// The loads of the first starts; copies of the first load take as long as a load.
     fn loads(asked: u32, load_s: u64, budget_s: Option<u64>) -> Vec<u32> {
-        let mut made = BTreeMap::new();
+        let mut there = Loads::default();
         let start = |block| {
-            let load = load_of(block, asked, 1, &made, budget_s.map(Duration::from_secs));
+            let load = load_of(block, asked, 1, &there, budget_s.map(Duration::from_secs));
             let loading = Duration::from_secs(load_s);
-            let copying = if made.is_empty() {
+            let copying = if there.made.is_empty() {
                 loading
             } else {
                 Duration::ZERO
             };
-            made.entry(load).or_insert(Took { loading, copying });
+            let took = Took { loading, copying };
+            there.made.entry(load).or_insert(took);
             load
         };
         (1..=9).map(start).collect()
@@ -106,21 +126,41 @@ mod tests {
 
     #[test]
     fn a_campaign_that_goes_on_makes_the_load_of_its_start() {
-        let none = BTreeMap::new();
+        let none = Loads::default();
         assert_eq!(load_of(9, 6, 1, &none, Some(Duration::from_secs(10))), 3);
     }
 
-    /// With no time left for another, as behind a load that could not be made, starts take turns
-    /// among those that are there.
-    #[test]
-    fn a_load_that_failed_is_not_tried_by_each_start_behind_it() {
-        let took = Took {
-            loading: Duration::from_secs(1),
-            copying: Duration::ZERO,
+    /// What each start behind such loads begins with, when those in `cannot` are never made.
+    fn loads_without(cannot: &[u32], starts: u32, asked: u32) -> Vec<u32> {
+        let mut there = Loads::default();
+        let start = |block| {
+            let load = load_of(block, asked, 1, &there, None);
+            match cannot.contains(&load) {
+                true => _ = there.failed.insert(load),
+                false => _ = there.made.insert(load, Took::default()),
+            }
+            load
         };
-        let made: BTreeMap<u32, Took> = (1..=6).map(|load| (load, took)).collect();
-        let loads = (7..=13).map(|start| load_of(start, 16, 1, &made, Some(Duration::ZERO)));
-        assert_eq!(loads.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 1]);
+        (1..=starts).map(start).collect()
+    }
+
+    /// One load that failed by chance, and no other was made: what loads differ by was in no
+    /// interval any more.
+    #[test]
+    fn a_load_that_failed_is_left_out_and_the_others_are_made() {
+        assert_eq!(loads_without(&[2], 7, 4), [1, 2, 4, 1, 3, 4, 1]);
+        assert_eq!(loads_without(&[1], 5, 3), [1, 3, 2, 3, 2]);
+    }
+
+    /// Each start behind it tried again, and took the time of a load.
+    #[test]
+    fn after_two_loads_that_failed_none_is_tried() {
+        assert_eq!(
+            loads_without(&[3, 5, 6, 7, 8], 8, 16),
+            [1, 2, 3, 5, 1, 2, 1, 2]
+        );
+        let all: Vec<u32> = (1..=16).collect();
+        assert_eq!(loads_without(&all, 5, 16), [1, 3, 1, 1, 1]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod holes;
 mod loads;
 mod page_cache;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use plimsoll_store::{Design, create_new_folder};
 use self::bring_back::{Contents, bring_back};
 use self::copy::copy_to_disk;
 use self::holes::make_sparse;
-use self::loads::{FEW, Took, load_of};
+use self::loads::{FEW, Loads, Took, load_of};
 pub(crate) use self::page_cache::{PageCache, even_out};
 use crate::error::LabError;
 use crate::observer::{Notice, Observer};
@@ -38,6 +38,8 @@ pub(crate) struct States<'a> {
     made: BTreeMap<(usize, u32), Result<State, String>>,
     /// How long making them took, and the first copy of each, by load.
     making: BTreeMap<u32, Took>,
+    /// Which load each block or start begins with: all of its trials with the same one.
+    chosen: BTreeMap<u32, u32>,
     earlier: Earlier,
 }
 
@@ -64,6 +66,7 @@ impl<'a> States<'a> {
             folder: campaign_data.to_owned(),
             made: BTreeMap::new(),
             making: BTreeMap::new(),
+            chosen: BTreeMap::new(),
             earlier: Earlier::default(),
         }
     }
@@ -82,14 +85,15 @@ impl<'a> States<'a> {
 
     /// Which load of its data a trial of this block or start begins with, from 1; none if there is
     /// one only.
-    pub fn load_of(&self, block: u32) -> Option<u32> {
+    pub fn load_of(&mut self, block: u32) -> Option<u32> {
+        if let Some(chosen) = self.chosen.get(&block) {
+            return Some(*chosen);
+        }
         let confirm = self.runner.campaign.header.confirm.as_ref()?;
         let asked = confirm.loads.filter(|loads| *loads > 1)?;
         let budget = confirm.budget.as_ref();
         let budget = budget.map(|budget| Duration::from_nanos(budget.time_ns));
         let (asked, budget) = match (self.earlier.loads, budget) {
-            // What could not be made once is not tried again while there are others.
-            _ if self.made.values().any(Result::is_err) => (asked, Some(Duration::ZERO)),
             (0, _) | (_, None) => (asked, budget),
             (had, Some(budget)) => (
                 asked.min(had.max(FEW as u32)),
@@ -97,11 +101,13 @@ impl<'a> States<'a> {
             ),
         };
         let placements = confirm.placements().count() as u32;
-        Some(load_of(block, asked, placements, &self.usable(), budget))
+        let load = load_of(block, asked, placements, &self.loads(), budget);
+        self.chosen.insert(block, load);
+        Some(load)
     }
 
     /// How long the load takes that a start begins with; nothing if it is there.
-    pub fn loading_of(&self, start: u32) -> Duration {
+    pub fn loading_of(&mut self, start: u32) -> Duration {
         let load = self.load_of(start).unwrap_or(1);
         let last = self.making.values().last();
         match self.making.contains_key(&load) {
@@ -110,14 +116,16 @@ impl<'a> States<'a> {
         }
     }
 
-    /// The loads that all cells have, or will have.
-    fn usable(&self) -> BTreeMap<u32, Took> {
-        let is_usable = |load: &u32| {
-            let mut of_load = self.made.iter().filter(|((_, of), _)| of == load);
-            of_load.all(|(_, made)| made.is_ok())
-        };
-        let making = self.making.iter().filter(|(load, _)| is_usable(load));
-        making.map(|(load, took)| (*load, *took)).collect()
+    /// The loads that all cells have, or will have, and those that some cell cannot have.
+    fn loads(&self) -> Loads {
+        let failed = self.made.iter().filter(|(_, made)| made.is_err());
+        let failed: BTreeSet<u32> = failed.map(|((_, load), _)| *load).collect();
+        let made = self
+            .making
+            .iter()
+            .filter(|(load, _)| !failed.contains(load));
+        let made = made.map(|(load, took)| (*load, *took)).collect();
+        Loads { made, failed }
     }
 
     /// Puts a copy of the cell's data into a directory; nothing where trials begin without data. A
