@@ -14,7 +14,7 @@ use plimsoll_core::plan::Budget;
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{Draw, show_json, to_html, to_markdown, to_terminal};
 use plimsoll_store::event::{Event, ServerCrashed, Suspect};
-use plimsoll_store::{CampaignRecord, Turn};
+use plimsoll_store::{CampaignRecord, TrialRecord, Turn};
 
 fn view(record: &CampaignRecord) -> View {
     analyse(std::slice::from_ref(record), &Options::default()).unwrap()
@@ -1103,4 +1103,101 @@ fn releases_are_a_series_in_the_order_of_versions() {
         history(&record, &Stored::default(), &HistoryOptions::default()).unwrap(),
         []
     );
+}
+
+/// Adds a second attempt at a start: a copy of the first, changed.
+fn try_again(record: &mut CampaignRecord, block: u32, change: impl Fn(&mut TrialRecord)) {
+    let schedule = record.header.schedule.iter();
+    let of_block = schedule.filter(|of| of.block == block).map(|of| of.number);
+    let numbers: Vec<u32> = of_block.collect();
+    let trials = record.trials.iter();
+    let of_start = trials.filter(|trial| numbers.contains(&trial.number));
+    let second: Vec<TrialRecord> = of_start
+        .map(|trial| {
+            let mut again = trial.clone();
+            again.attempt = 2;
+            change(&mut again);
+            again
+        })
+        .collect();
+    record.trials.extend(second);
+    let order = |trial: &TrialRecord| (trial.number, trial.attempt);
+    record.trials.sort_by_key(order);
+}
+
+/// The base broke in the first attempt, and the cell in the second: both were complete once, and
+/// counted as a pair.
+#[test]
+fn trials_that_were_not_up_together_are_no_pair() {
+    let campaign = slices(5, 60, &|_, _, _| {});
+    let mut record = campaign.load();
+    try_again(&mut record, 5, |_| {});
+    let cells = &record.header.plan.cells;
+    let label_of = |number| {
+        let mut schedule = record.header.schedule.iter();
+        let of = schedule.find(|of| of.number == number && of.block == 5)?;
+        Some(cells[of.cell].label.as_str())
+    };
+    for trial in &mut record.trials {
+        let broken_in = match label_of(trial.number) {
+            Some(BASE) => 1,
+            Some(SLOW) => 2,
+            _ => continue,
+        };
+        let is_later = |event: &Event| {
+            matches!(
+                event,
+                Event::StepStart(_) | Event::StepDone(_) | Event::TrialDone(_)
+            )
+        };
+        if trial.attempt == broken_in {
+            trial.events.retain(|stamped| !is_later(&stamped.event));
+        }
+    }
+    let view = view(&record);
+    let slow = finding(&view, SLOW, "qp100", "qps");
+    let starts: Vec<u32> = slow.by_start.iter().map(|of| of.start).collect();
+    assert_eq!(starts, [1, 2, 3, 4], "in start 5 never both were up");
+}
+
+/// Start 2 broke in its last step. What it had measured before was gone when it ran again without
+/// that step, and a crash in it was forgotten.
+#[test]
+fn a_start_that_runs_again_loses_no_step_that_was_measured() {
+    let campaign = slices(5, 60, &|_, _, _| {});
+    let mut record = campaign.load();
+    record.header.confirm.as_mut().unwrap().budget = Some(Budget::DEFAULT);
+    try_again(&mut record, 2, |again| {
+        again.events.retain(|stamped| match &stamped.event {
+            Event::StepStart(start) => start.step != "qr100",
+            Event::StepDone(done) => done.step != "qr100",
+            _ => true,
+        });
+        let events = again.events.iter_mut();
+        for event in events.map(|stamped| &mut stamped.event) {
+            if let Event::TrialStart(start) = event {
+                start.steps = vec!["qp100".to_owned()];
+            }
+        }
+    });
+    let view = view(&record);
+    for step in ["qp100", "qr100"] {
+        let starts = finding(&view, SLOW, step, "qps").by_start.len();
+        assert_eq!(starts, 5, "{step}");
+    }
+}
+
+/// The list that a trial is to run is another than what it did.
+#[test]
+fn a_step_that_was_done_is_not_dropped_for_a_list() {
+    let campaign = slices(5, 60, &|_, _, _| {});
+    let mut record = campaign.load();
+    let events = record.trials.iter_mut().flat_map(|trial| &mut trial.events);
+    for event in events.map(|stamped| &mut stamped.event) {
+        if let Event::TrialStart(start) = event {
+            start.steps = vec!["qp100".to_owned()];
+        }
+    }
+    let view = view(&record);
+    assert_eq!(finding(&view, SLOW, "qr100", "qps").by_start.len(), 5);
 }

@@ -67,6 +67,10 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
     let has_budget = campaign.header.budget().is_some();
     let confirm = campaign.header.confirm.as_ref();
     let is_in_turns = confirm.is_some_and(|confirm| confirm.design == Design::Slices);
+    let turns = match is_in_turns {
+        true => TogetherUp::of(campaign),
+        false => TogetherUp::default(),
+    };
     let limits = limits_of(campaign);
     let mut runs = Vec::new();
     for trial in campaign
@@ -81,25 +85,26 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
             .iter()
             .filter(|record| record.number == trial.number)
             .collect();
-        let used = attempts
-            .iter()
-            .rposition(|record| record.is_complete())
-            .or(attempts.len().checked_sub(1));
+        let used = last_that_says_something(&attempts);
         for (index, record) in attempts.iter().enumerate() {
-            let is_used = Some(index) == used;
             let is_running =
                 campaign.state == CampaignState::Running && index + 1 == attempts.len();
             let attempt = Attempt {
                 record,
                 unit: trial.unit(),
-                is_used,
                 is_running,
                 has_budget,
                 is_in_turns,
                 to_run: steps_of_start(campaign, trial, record),
                 limits,
             };
-            runs.extend(runs_of_attempt(&attempt, &of_trial));
+            let counts = |step: &str| match turns.attempt(trial.unit(), step) {
+                Some(number) if attempts.iter().any(|record| record.attempt == number) => {
+                    record.attempt == number
+                }
+                _ => Some(index) == used,
+            };
+            runs.extend(runs_of_attempt(&attempt, &of_trial, counts));
         }
         if attempts.is_empty() {
             let reason = match campaign.state {
@@ -117,6 +122,50 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
     let position = |run: &Run<'_>| steps.iter().position(|step| step.name == run.step.name);
     runs.sort_by_key(|run| (position(run), run.unit, run.trial, run.attempt));
     runs
+}
+
+/// By start, step and attempt, how many candidates did the step.
+#[derive(Default)]
+struct TogetherUp<'a>(BTreeMap<(Unit, &'a str), BTreeMap<u32, usize>>);
+
+impl<'a> TogetherUp<'a> {
+    fn of(campaign: &'a CampaignRecord) -> Self {
+        let schedule = campaign.header.schedule.iter();
+        let units: BTreeMap<u32, Unit> = schedule.map(|of| (of.number, of.unit())).collect();
+        let mut all = Self::default();
+        for trial in &campaign.trials {
+            let Some(unit) = units.get(&trial.number) else {
+                continue;
+            };
+            for done in trial.steps_done() {
+                let attempts = all.0.entry((*unit, &done.step)).or_default();
+                *attempts.entry(trial.attempt).or_default() += 1;
+            }
+        }
+        all
+    }
+
+    /// The attempt that counts of a step in a start, for all candidates: they are compared turn by
+    /// turn, and have to have been up together. The one in which most of them did it, of those the
+    /// last; none if nobody ever did.
+    fn attempt(&self, unit: Unit, step: &str) -> Option<u32> {
+        let attempts = self.0.get(&(unit, step))?;
+        let most = attempts
+            .iter()
+            .max_by_key(|(attempt, done)| (**done, **attempt));
+        most.map(|(attempt, _)| *attempt)
+    }
+}
+
+/// The last complete attempt at a trial. Without one the last that was not interrupted: what broke
+/// an earlier one is not forgotten because nobody waited for the next.
+fn last_that_says_something(attempts: &[&TrialRecord]) -> Option<usize> {
+    let last = |is_wanted: &dyn Fn(&TrialRecord) -> bool| {
+        attempts.iter().rposition(|record| is_wanted(record))
+    };
+    last(&TrialRecord::is_complete)
+        .or_else(|| last(&|record| !Ending::of(record).is_interrupted()))
+        .or(attempts.len().checked_sub(1))
 }
 
 /// The engine of an attempt, once it was ready; as its last step had it where steps open it again.
@@ -451,6 +500,13 @@ impl<'a> Ending<'a> {
         steps
     }
 
+    /// Whether a step was begun at least.
+    fn reached(&self, step: &str) -> bool {
+        self.started.contains(&step)
+            || self.done.contains_key(step)
+            || self.failed.contains_key(step)
+    }
+
     fn is_interrupted(&self) -> bool {
         self.ended.is_some_and(|(_, is_interrupted)| is_interrupted)
     }
@@ -495,7 +551,6 @@ impl<'a> Ending<'a> {
 struct Attempt<'a> {
     record: &'a TrialRecord,
     unit: Unit,
-    is_used: bool,
     is_running: bool,
     /// Whether steps leave the campaign when they have been measured enough.
     has_budget: bool,
@@ -543,12 +598,15 @@ fn why_not_reached(status: Status, name: &str, is_running: bool, reason: &str) -
     }
 }
 
-/// One run per step for the attempt that is used; of other attempts only what finished or broke.
-fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &[&'a Step]) -> Vec<Run<'a>> {
+/// One run per step whose tables are made from this attempt; of others only what finished or broke.
+fn runs_of_attempt<'a>(
+    attempt: &Attempt<'a>,
+    steps: &[&'a Step],
+    counts: impl Fn(&str) -> bool,
+) -> Vec<Run<'a>> {
     let Attempt {
         record,
         unit,
-        is_used,
         is_running,
         has_budget,
         is_in_turns,
@@ -565,7 +623,7 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &[&'a Step]) -> Vec<Run<'a>
     let mut runs = Vec::new();
     for step in steps {
         let name = step.name.as_str();
-        if !attempt.was_to_run(name) {
+        if !attempt.was_to_run(name) && !ending.reached(name) {
             continue;
         }
         let missing = |reason: &str| Run::missing(step, unit, record.number, limits, reason);
@@ -622,9 +680,9 @@ fn runs_of_attempt<'a>(attempt: &Attempt<'a>, steps: &[&'a Step]) -> Vec<Run<'a>
         run.record = Some(record);
         run.unit = unit;
         run.attempt = record.attempt;
-        run.is_used = is_used;
+        run.is_used = counts(name);
         // An attempt that was replaced is listed for what it did, not for what it left out.
-        if is_used || run.status != Status::Missing {
+        if run.is_used || run.status != Status::Missing {
             runs.push(run);
         }
     }

@@ -196,7 +196,9 @@ fn count_of(used: &[&Run<'_>]) -> String {
         true => "parts of ",
         false => "",
     };
-    format!("{} {parts}blocks", used.len())
+    let begun = used.iter().filter(|run| run.attempt > 0).count();
+    let number = if begun == 0 { used.len() } else { begun };
+    format!("{number} {parts}blocks")
 }
 
 /// The worst of the blocks that came to something; with several blocks the reason says which, and

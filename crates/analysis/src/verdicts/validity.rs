@@ -23,7 +23,8 @@ pub(crate) fn obstacle(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) ->
 
 /// Runs that ended badly or missed their SLA. Leaving them out would leave out by result.
 fn trouble(who: &str, cell: &CellRuns<'_>, step: &str) -> Option<String> {
-    let used: Vec<_> = cell.used(step).collect();
+    // What never began is no start in which it could have crashed.
+    let used: Vec<_> = cell.used(step).filter(|run| run.attempt > 0).collect();
     let statuses = [
         (Status::Crashed, "crashed"),
         (Status::Hung, "hung"),

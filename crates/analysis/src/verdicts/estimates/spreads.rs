@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::engines::EngineName;
 use plimsoll_stats::Spread;
+use plimsoll_store::event::StepDone;
 use plimsoll_store::{CampaignRecord, Confirm, Design, TrialRecord};
 use serde_json::Value;
 
@@ -64,7 +65,7 @@ type Experiment = (String, bool, String, Option<String>);
 /// ln(value) of each start. A cell of a plan is the same experiment in whichever campaign it ran.
 type Starts = BTreeMap<(Group, Experiment), Vec<f64>>;
 
-/// Adds what each used trial of a campaign measured undisturbed.
+/// Adds what each complete trial of a campaign measured undisturbed.
 fn add_starts(starts: &mut Starts, campaign: &CampaignRecord) {
     let metrics = [&JUDGED[..], &WITNESSES[..]].concat();
     let header = &campaign.header;
@@ -72,18 +73,22 @@ fn add_starts(starts: &mut Starts, campaign: &CampaignRecord) {
     for scheduled in &header.schedule {
         let cell = &header.plan.cells[scheduled.cell];
         let label = cell.label.trim_end_matches("#2").to_owned();
-        let used = campaign
-            .trials
-            .iter()
-            .rfind(|trial| trial.number == scheduled.number && trial.is_complete());
-        let host = used.and_then(|trial| trial.place().host.map(str::to_owned));
+        let attempts = campaign.trials.iter();
+        let complete =
+            attempts.filter(|trial| trial.number == scheduled.number && trial.is_complete());
+        let host = complete.clone().next_back();
+        let host = host.and_then(|trial| trial.place().host.map(str::to_owned));
         let experiment = (
             header.plan_text.clone(),
             header.confirm.is_some(),
             label,
             host,
         );
-        for done in used.into_iter().flat_map(TrialRecord::steps_done) {
+        // Of a step that ran again the last.
+        let steps = complete.flat_map(TrialRecord::steps_done);
+        let steps: BTreeMap<&str, &StepDone> =
+            steps.map(|done| (done.step.as_str(), done)).collect();
+        for done in steps.into_values() {
             let measures = measure_cheaply(cell.workload.family(), done, &metrics);
             if judge(done, &measures, &[], &limits).0 != Status::Ok {
                 continue;

@@ -9,7 +9,7 @@ use plimsoll_store::{TrialRecord, Turn};
 
 use super::stalls::Stalls;
 use super::starts::{Form, StartPairs, by_form, start_pairs};
-use super::{Pairs, counting};
+use super::{Pairs, can_meet, counting};
 use crate::runs::attempts::Run;
 use crate::runs::cell_runs::CellRuns;
 use crate::verdicts::finding::Basis;
@@ -69,7 +69,7 @@ impl<'b, 'a> Meetings<'b, 'a> {
             of_bases.extend(again.iter().filter_map(|again| {
                 let is_beside = |run: &&Run<'_>| {
                     let is_sound = run.status.is_finished() && !run.is_void;
-                    let is_sound = is_sound && run.is_on_machine_of(of_base);
+                    let is_sound = is_sound && can_meet(basis, run, of_base);
                     run.unit == of_base.unit && is_sound
                 };
                 again.used(step).find(is_beside)

@@ -108,8 +108,14 @@ pub(crate) fn by_block<'a, 'b>(
         .used(step)
         .filter_map(|run| Some((*of_base.get(&run.unit)?, run)));
     both.filter(|(base, other)| base.status.is_finished() && other.status.is_finished())
-        .filter(|(base, other)| base.is_on_machine_of(other))
+        .filter(|(of_base, of_other)| can_meet(basis(&base.campaign.header), of_base, of_other))
         .collect()
+}
+
+/// Whether two runs of a block may be compared: on one machine, and by slices up at the same time.
+fn can_meet(basis: Basis, one: &Run<'_>, other: &Run<'_>) -> bool {
+    let were_up_together = basis != Basis::Slices || one.attempt == other.attempt;
+    were_up_together && one.is_on_machine_of(other)
 }
 
 /// The pairs that count, and how many starts or blocks a witness left out.
