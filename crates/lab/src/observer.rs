@@ -91,6 +91,8 @@ pub enum CampaignEnd {
     Decided {
         /// Of the schedule.
         block: u32,
+        /// Trials until then without a complete attempt.
+        broken: usize,
     },
     /// The user stopped it.
     Interrupted,

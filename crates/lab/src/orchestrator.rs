@@ -167,7 +167,7 @@ fn run_designed(
         Some(Design::Slices) => run_starts(run, done)?,
         design => run_trials(run, done, design == Some(Design::Blocks))?,
     };
-    if let CampaignEnd::Decided { block } = end {
+    if let CampaignEnd::Decided { block, .. } = end {
         campaign.end_decided(lock, block)?;
     }
     if end != CampaignEnd::Interrupted && run_profiles(run)? {
@@ -217,7 +217,7 @@ fn run_trials(
         let block = scheduled.block;
         let is_last_of_block = queue.front().is_some_and(|(next, _)| next.block > block);
         if is_confirming && is_last_of_block && run.observer.is_enough(campaign, block) {
-            return Ok(CampaignEnd::Decided { block });
+            return Ok(CampaignEnd::Decided { block, broken });
         }
     }
     if let Some(words) = disturbances.repeats.in_words() {

@@ -136,10 +136,10 @@ fn measured(
             tell!("and then: plimsoll gate {path} with the same options");
             return Ok(None);
         }
-        CampaignEnd::Incomplete { broken } => {
+        CampaignEnd::Incomplete { broken } | CampaignEnd::Decided { broken, .. } => {
             tell_what_broke(broken, &path, &places.resume(&path));
         }
-        CampaignEnd::Complete | CampaignEnd::Decided { .. } => {}
+        CampaignEnd::Complete => {}
     }
     let page = results::write_page(&campaign)?;
     tell!("report: {}", page.display());

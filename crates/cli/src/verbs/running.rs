@@ -84,25 +84,24 @@ fn tell_end(
         anstream::println!("report: {}", page.display());
         tell!("reasons, test by test: plimsoll show {path}");
     }
-    let code = match end {
-        CampaignEnd::Incomplete { broken } => {
-            tell_what_broke(broken, &path, &resume);
-            INCOMPLETE
-        }
-        CampaignEnd::Decided { block } if campaign.header.budget().is_some() => {
+    let broken = match end {
+        CampaignEnd::Incomplete { broken } => broken,
+        CampaignEnd::Decided { block, broken } if campaign.header.budget().is_some() => {
             tell!("it ended after start {block}, within its budget; for more starts: {resume}");
-            0
+            broken
         }
-        CampaignEnd::Decided { block } => {
+        CampaignEnd::Decided { block, broken } => {
             tell!(
                 "everything was decided at the look after {block} of {} blocks; for narrower \
                 intervals, up to the next look: {resume}",
                 campaign.header.plan.blocks
             );
-            0
+            broken
         }
-        _ => 0,
+        CampaignEnd::Complete | CampaignEnd::Interrupted => 0,
     };
+    tell_what_broke(broken, &path, &resume);
+    let code = if broken > 0 { INCOMPLETE } else { 0 };
     match results::undecided(campaign, &options)? {
         Some(words) if code == 0 => {
             tell!("{words}");
@@ -124,9 +123,10 @@ pub fn tell_how_to_continue(path: &str, resume: &str) {
     tell!("continue with: {resume}");
 }
 
-/// Says where the logs of incomplete trials are, and what to do about them.
+/// Says where the logs of incomplete trials are, and what to do about them; nothing if there are none.
 pub fn tell_what_broke(broken: usize, path: &str, resume: &str) {
     let trials = match broken {
+        0 => return,
         1 => "1 trial is".to_owned(),
         broken => format!("{broken} trials are"),
     };

@@ -522,7 +522,8 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
         &mut Content(AtomicUsize::new(0)),
     )
     .unwrap();
-    assert_eq!(end, CampaignEnd::Decided { block: 2 });
+    let (block, broken) = (2, 0);
+    assert_eq!(end, CampaignEnd::Decided { block, broken });
     let decided = newest(&place);
     assert_eq!(
         (decided.state, decided.trials.len()),
@@ -708,6 +709,67 @@ fn a_candidate_that_dies_is_told_and_the_others_go_on() {
         6,
         "the start was repeated whole"
     );
+}
+
+/// It ended with 0, and `resume` ran the start again without the step that had broken: the crash was
+/// forgotten, and so was all that this start had measured.
+#[test]
+fn a_candidate_that_dies_within_a_budget_is_told_and_its_start_runs_again_whole() {
+    let place = screened(PLAN);
+    let child = place.spawn(&[
+        "confirm",
+        "--step",
+        "point-query,delete",
+        "--budget",
+        "60s",
+        "--reads",
+        "99%",
+        "--writes",
+        "99%",
+    ]);
+    let events = |dir: &PathBuf| fs::read_to_string(dir.join("events.jsonl")).unwrap();
+    let trials = wait_for_step(&place, "delete", 6);
+    let open = trials.iter().find(|dir| {
+        dir.to_str().unwrap().contains("wal_off") && !events(dir).contains("trial_done")
+    });
+    let start: Value = serde_json::from_str(events(open.unwrap()).lines().next().unwrap()).unwrap();
+    signal(start["pid"].as_u64().unwrap() as u32, Signal::KILL);
+    let output = wait(child);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(
+        stderr.contains("1 trial is not complete; logs are in "),
+        "{stderr}"
+    );
+    let starts = |step: &str| -> Vec<u64> {
+        let of = comparison(&place, step, "sqlite.wal_off");
+        let starts = of["starts"].as_array().unwrap().iter();
+        starts.map(|of| of["start"].as_u64().unwrap()).collect()
+    };
+    let died = comparison(&place, "delete", "sqlite.wal_off");
+    let reason = died["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("the cell crashed in 1 of 2 starts: signal 9"),
+        "later starts left it out: {reason}"
+    );
+    let before = starts("point-query");
+    assert!(before.contains(&2), "{before:?}");
+
+    let output = place.run(&["resume"]);
+    let stderr = text(&output.stderr);
+    assert!(
+        matches!(output.status.code(), Some(0 | UNDECIDED)),
+        "{stderr}"
+    );
+    let campaign = newest(&place);
+    let again = campaign.trials.iter().filter(|trial| trial.attempt == 2);
+    for trial in again.clone() {
+        let steps: Vec<&str> = trial.steps_done().map(|done| done.step.as_str()).collect();
+        assert_eq!(steps, ["point-query", "delete"]);
+    }
+    assert_eq!(again.count(), 3, "the start was repeated whole");
+    assert_eq!(starts("point-query"), before);
+    assert!(starts("delete").contains(&2));
 }
 
 #[test]

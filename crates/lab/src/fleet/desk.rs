@@ -181,21 +181,22 @@ fn watch(
     if shared.is_stopped() {
         return Ok(CampaignEnd::Interrupted);
     }
-    if let Some(block) = decided {
-        campaign.end_decided(lock, block)?;
-        return Ok(CampaignEnd::Decided { block });
-    }
     let done = campaign.trials()?;
     let schedule = &campaign.header.schedule;
     let is_complete = |number| {
         done.iter()
             .any(|of| of.number == number && of.is_complete())
     };
-    let broken = schedule
-        .iter()
-        .filter(|trial| !is_complete(trial.number))
-        .count();
-    Ok(CampaignEnd::of_broken(broken))
+    let last = decided.unwrap_or(u32::MAX);
+    let begun = schedule.iter().filter(|trial| trial.block <= last);
+    let broken = begun.filter(|trial| !is_complete(trial.number)).count();
+    match decided {
+        Some(block) => {
+            campaign.end_decided(lock, block)?;
+            Ok(CampaignEnd::Decided { block, broken })
+        }
+        None => Ok(CampaignEnd::of_broken(broken)),
+    }
 }
 
 /// What the threads have in common.

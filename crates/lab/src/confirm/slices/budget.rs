@@ -72,10 +72,12 @@ pub(super) struct BudgetWatch<'a> {
     began: Instant,
     /// What earlier runs of the campaign took.
     before: Duration,
+    /// What the last of their starts took, as long as none of this run is known.
+    start_before: Option<Duration>,
     last: Option<Cost>,
     /// What the load takes that the next start begins with.
     loading: Duration,
-    /// Starts that were noted.
+    /// Starts that are complete.
     booked: u32,
     seen: Seen,
     /// Steps that are not in the next start: those that have been measured enough, and those that
@@ -95,13 +97,7 @@ pub(super) struct Cost {
 
 impl<'a> BudgetWatch<'a> {
     /// `steps` are those of a start before any of them has left.
-    pub fn new(
-        budget: &'a Budget,
-        time: Duration,
-        starts: u32,
-        before: Duration,
-        steps: &[Step],
-    ) -> Self {
+    pub fn new(budget: &'a Budget, time: Duration, starts: u32, steps: &[Step]) -> Self {
         let writes = steps.iter().filter(|step| step.is_writing());
         Self {
             budget,
@@ -109,13 +105,25 @@ impl<'a> BudgetWatch<'a> {
             writes: writes.map(|step| step.name.clone()).collect(),
             starts,
             began: Instant::now(),
-            before,
+            before: Duration::ZERO,
+            start_before: None,
             last: None,
             loading: Duration::ZERO,
             booked: 0,
             seen: Seen::default(),
             left_out: BTreeSet::new(),
             is_done: false,
+        }
+    }
+
+    /// Goes on with what earlier runs of the campaign left: they took this long together, and their
+    /// complete starts so long each.
+    pub fn go_on(self, before: Duration, starts: Vec<Duration>) -> Self {
+        Self {
+            before,
+            start_before: starts.last().copied(),
+            booked: starts.len() as u32,
+            ..self
         }
     }
 
@@ -251,22 +259,30 @@ impl<'a> BudgetWatch<'a> {
         if chosen.is_empty() { all() } else { chosen }
     }
 
-    /// Why no other start may begin behind this one; `None` if it may.
+    /// Why no other start may begin behind this one; `None` if it may. As long as it is not known
+    /// what a start takes, one may begin whenever there is time left.
     pub fn why_no_time(&self, steps: &[Step], start: u32) -> Option<String> {
-        let next = self.next_start(steps)?;
-        (self.spent() + next > self.time_in_all()).then(|| {
-            let words = |time: Duration| format_duration_ns(time.as_secs() * 1_000_000_000);
+        let budget = format_duration_ns(self.budget.time_ns);
+        let Some(next) = self.next_start(steps) else {
+            return self
+                .left()
+                .is_zero()
+                .then(|| format!("the budget of {budget} is used up"));
+        };
+        (self.spent().saturating_add(next) > self.time_in_all()).then(|| {
+            let words =
+                |time: Duration| format_duration_ns(time.as_secs().saturating_mul(1_000_000_000));
             let missing = (FEWEST_STARTS as u32).saturating_sub(start);
+            let all = (self.spent() + Duration::from_secs(1)).saturating_add(next * missing);
             let enough = match missing {
                 0 => String::new(),
                 _ => format!(
                     "; a verdict needs {FEWEST_STARTS} starts, so a budget of {} or more",
-                    words(self.spent() + next * missing + Duration::from_secs(1))
+                    words(all)
                 ),
             };
             format!(
-                "the budget of {} has no room for another start of about {}{enough}",
-                format_duration_ns(self.budget.time_ns),
+                "the budget of {budget} has no room for another start of about {}{enough}",
                 words(next)
             )
         })
@@ -286,7 +302,9 @@ impl<'a> BudgetWatch<'a> {
 
     /// What the next start takes; none before the first.
     fn next_start(&self, steps: &[Step]) -> Option<Duration> {
-        let last = self.last?;
+        let Some(last) = self.last else {
+            return self.start_before.map(|start| self.loading + start);
+        };
         let times = self.times(steps);
         let of_steps = steps.iter().map(|step| last.step + times.of(step));
         Some(self.loading + last.setup + of_steps.sum::<Duration>())
@@ -396,9 +414,19 @@ mod tests {
         of(false, reads).chain(of(true, writes)).collect()
     }
 
+    /// Of 32 starts, after so much of the budget.
+    fn after<'b>(
+        budget: &'b Budget,
+        time: Duration,
+        spent: Duration,
+        steps: &[Step],
+    ) -> BudgetWatch<'b> {
+        BudgetWatch::new(budget, time, 32, steps).go_on(spent, Vec::new())
+    }
+
     /// With 60 s left, 10 s before the first step of a start, and 1 s for each step.
     fn watch() -> BudgetWatch<'static> {
-        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 32, 40 * SECOND, &[]);
+        let mut watch = after(&BUDGET, SECOND, 40 * SECOND, &[]);
         watch.book(Cost {
             setup: 10 * SECOND,
             step: SECOND,
@@ -454,7 +482,7 @@ mod tests {
 
     #[test]
     fn time_is_given_to_starts_that_end_within_it() {
-        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 32, 40 * SECOND, &[]);
+        let mut watch = after(&BUDGET, SECOND, 40 * SECOND, &[]);
         assert_eq!(
             watch.why_no_time(&steps(8, 0), 3),
             None,
@@ -484,7 +512,7 @@ mod tests {
             time_ns: 40_000_000_000,
             ..BUDGET
         };
-        let mut watch = BudgetWatch::new(&budget, SECOND, 32, 25 * SECOND, &[]);
+        let mut watch = after(&budget, SECOND, 25 * SECOND, &[]);
         watch.book(Cost {
             setup: 12 * SECOND,
             step: 6 * SECOND,
@@ -541,7 +569,7 @@ mod tests {
                 time_ns: of_budget * 1_000_000_000,
                 ..BUDGET
             };
-            let watch = BudgetWatch::new(&budget, SECOND, 32, Duration::ZERO, &[]);
+            let watch = after(&budget, SECOND, Duration::ZERO, &[]);
             let found = seconds(&watch, reads, 0);
             assert!(
                 (found - wanted).abs() < 0.01,
@@ -587,7 +615,7 @@ mod tests {
             ..BUDGET
         };
         let all = steps(22, 10);
-        let mut watch = BudgetWatch::new(&budget, 4 * SECOND, 32, 1362 * SECOND, &all);
+        let mut watch = after(&budget, 4 * SECOND, 1362 * SECOND, &all);
         let setup = 25 * SECOND;
         let cost = Cost {
             setup,
@@ -647,7 +675,7 @@ mod tests {
     #[test]
     fn a_write_that_has_the_time_of_a_read_costs_no_more() {
         let writes = steps(0, 4);
-        let mut watch = BudgetWatch::new(&BUDGET, SECOND, 32, 40 * SECOND, &writes);
+        let mut watch = after(&BUDGET, SECOND, 40 * SECOND, &writes);
         for _ in 0..4 {
             watch.book(Cost {
                 setup: 10 * SECOND,
@@ -671,5 +699,43 @@ mod tests {
             "only {chosen:?}: a start takes {next:?} of {:?}, needed {needed:?}",
             watch.left()
         );
+    }
+
+    /// Starts that broke before a step was over were begun again and again, however long ago the
+    /// budget had been used up.
+    #[test]
+    fn a_budget_that_is_used_up_ends_whether_a_start_is_known_or_not() {
+        let watch = after(&BUDGET, SECOND, 4000 * SECOND, &[]);
+        assert_eq!(
+            watch.why_no_time(&steps(8, 0), 7).unwrap(),
+            "the budget of 100.0s is used up"
+        );
+    }
+
+    /// Each time that a campaign went on it ran one more start, whatever was left, and with turns of
+    /// an eighth of what was left.
+    #[test]
+    fn a_campaign_that_goes_on_knows_what_its_starts_take() {
+        let going_on = |spent: u32| {
+            BudgetWatch::new(&BUDGET, SECOND, 32, &[])
+                .go_on(spent * SECOND, vec![30 * SECOND, 20 * SECOND])
+        };
+        let no_time = going_on(85).why_no_time(&steps(1, 0), 7);
+        assert_eq!(
+            no_time.unwrap(),
+            "the budget of 100.0s has no room for another start of about 20.0s"
+        );
+        assert_eq!(going_on(70).why_no_time(&steps(1, 0), 7), None);
+        assert_eq!(going_on(70).booked, 2);
+    }
+
+    #[test]
+    fn times_of_damaged_events_overflow_nothing() {
+        let mut watch = after(&BUDGET, SECOND, Duration::from_nanos(u64::MAX), &[]);
+        watch.book(Cost {
+            setup: SECOND,
+            step: SECOND,
+        });
+        assert!(watch.why_no_time(&steps(1, 0), 1).is_some());
     }
 }

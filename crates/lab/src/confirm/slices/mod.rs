@@ -8,7 +8,7 @@ mod rounds;
 mod start;
 mod turns;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use plimsoll_store::{Reserve, Stamped, TrialRecord, read_events};
 
 use self::budget::{BudgetWatch, Cost};
 pub(crate) use self::start::wait_in_turns;
-use self::start::{KeptData, Start, Which, per_step};
+use self::start::{KeptData, Start, Which, named, per_step};
 use crate::campaign_run::CampaignRun;
 use crate::error::LabError;
 use crate::observer::{CampaignEnd, Notice};
@@ -62,36 +62,47 @@ fn run_with(
         loads: loads_of(done),
     };
     run.states.go_on(earlier);
+    let all: Vec<Scheduled<'_, '_>> = (1..=starts)
+        .map(|number| Scheduled::of(number, &header.schedule, done))
+        .collect();
     let mut watch = confirm.budget.as_ref().map(|budget| {
-        BudgetWatch::new(
-            budget,
-            per_step(confirm),
-            starts,
+        BudgetWatch::new(budget, per_step(confirm), starts, workload.steps()).go_on(
             earlier.time,
-            workload.steps(),
+            all.iter().filter_map(Scheduled::took).collect(),
         )
     });
-    let mut broken = 0;
-    for number in 1..=starts {
-        let trials: Vec<&ScheduledTrial> = header
-            .schedule
-            .iter()
-            .filter(|trial| trial.block == number)
-            .collect();
-        let Some(attempt) = next_attempt(&trials, done) else {
+    // Of each start that began and is not complete.
+    let mut broken: BTreeMap<u32, usize> = all
+        .iter()
+        .filter_map(|start| Some((start.number, start.broken()?)))
+        .collect();
+    let decided = |block, broken: &BTreeMap<u32, usize>| CampaignEnd::Decided {
+        block,
+        broken: broken.values().sum(),
+    };
+    for start in &all {
+        let number = start.number;
+        if start.is_complete() {
             continue;
-        };
+        }
+        let again = start.steps();
         // What was there and is damaged runs again, however much else there is.
         if number > 1
-            && !is_damaged(&trials, done)
+            && !start.is_damaged()
             && let Some(watch) = &mut watch
         {
-            let block = last_start(&header.schedule, done).max(number - 1);
+            let block = last_start(&all).max(number - 1);
             watch.expect_load(run.states.loading_of(number));
-            if has_enough(run, workload, watch, block) {
-                return Ok(CampaignEnd::Decided { block });
+            let is_over = match again.is_empty() {
+                true => has_enough(run, workload, watch, block),
+                false => has_no_time(run, workload, watch, block, again),
+            };
+            if is_over {
+                return Ok(decided(block, &broken));
             }
         }
+        let attempt = start.next_attempt();
+        let trials = &start.trials;
         let cells: Vec<&Cell> = trials.iter().map(|trial| runner.cell(trial.cell)).collect();
         run.observer.notice(Notice::StartBegins {
             start: number,
@@ -102,9 +113,10 @@ fn run_with(
         let which = Which {
             number,
             attempt,
-            trials: &trials,
+            trials,
             load: run.states.load_of(number),
             watch: watch.as_ref(),
+            again,
         };
         // The room of the start before may be used up.
         let _reserve = Reserve::take(&runner.campaign.path);
@@ -112,7 +124,10 @@ fn run_with(
         start.run_steps();
         let cost = start.cost();
         let closing = Instant::now();
-        broken += start.close_trials(kept)?;
+        match start.close_trials(kept)? {
+            0 => broken.remove(&number),
+            some => broken.insert(number, some),
+        };
         if let (Some(watch), Some(cost)) = (&mut watch, cost) {
             watch.book(Cost {
                 setup: cost.setup + closing.elapsed(),
@@ -123,10 +138,83 @@ fn run_with(
             return Ok(CampaignEnd::Interrupted);
         }
         if number < starts && run.observer.is_enough(runner.campaign, number) {
-            return Ok(CampaignEnd::Decided { block: number });
+            return Ok(decided(number, &broken));
         }
     }
-    Ok(CampaignEnd::of_broken(broken))
+    Ok(CampaignEnd::of_broken(broken.values().sum()))
+}
+
+/// A start of the schedule, with what earlier runs of the campaign did of it.
+struct Scheduled<'a, 'd> {
+    number: u32,
+    trials: Vec<&'a ScheduledTrial>,
+    attempts: Vec<&'d TrialRecord>,
+}
+
+impl<'a, 'd> Scheduled<'a, 'd> {
+    fn of(number: u32, schedule: &'a [ScheduledTrial], done: &'d [TrialRecord]) -> Self {
+        let trials = schedule.iter().filter(|trial| trial.block == number);
+        let trials: Vec<&ScheduledTrial> = trials.collect();
+        let is_of_it =
+            |record: &&TrialRecord| trials.iter().any(|trial| trial.number == record.number);
+        Self {
+            number,
+            attempts: done.iter().filter(is_of_it).collect(),
+            trials,
+        }
+    }
+
+    /// Whether all candidates went through one attempt: those that were not up together are no
+    /// pairs.
+    fn is_complete(&self) -> bool {
+        self.complete_attempt().is_some()
+    }
+
+    fn complete_attempt(&self) -> Option<u32> {
+        (1..self.next_attempt()).find(|attempt| self.complete_in(*attempt) == self.trials.len())
+    }
+
+    fn complete_in(&self, attempt: u32) -> usize {
+        self.of_attempt(attempt)
+            .filter(|record| record.is_complete())
+            .count()
+    }
+
+    fn of_attempt(&self, attempt: u32) -> impl Iterator<Item = &&'d TrialRecord> {
+        let attempts = self.attempts.iter();
+        attempts.filter(move |record| record.attempt == attempt)
+    }
+
+    fn next_attempt(&self) -> u32 {
+        let attempts = self.attempts.iter().map(|record| record.attempt);
+        attempts.max().unwrap_or(0) + 1
+    }
+
+    /// How many trials its last attempt left open; none if it never began, or is complete.
+    fn broken(&self) -> Option<usize> {
+        let has_begun = !self.attempts.is_empty() && !self.is_complete();
+        has_begun.then(|| self.trials.len() - self.complete_in(self.next_attempt() - 1))
+    }
+
+    fn is_damaged(&self) -> bool {
+        let mut attempts = self.attempts.iter();
+        attempts.any(|record| record.damage.is_some())
+    }
+
+    /// What its first attempt was to run, in order, which another one repeats whole; empty if it
+    /// has none, or of earlier versions.
+    fn steps(&self) -> &'d [String] {
+        let mut starts = self.attempts.iter().filter_map(|record| record.start());
+        starts.next().map_or(&[], |start| &start.steps)
+    }
+
+    /// How long a complete one took.
+    fn took(&self) -> Option<Duration> {
+        let attempt = self.complete_attempt()?;
+        let spans = self.of_attempt(attempt);
+        let spans = spans.filter_map(|record| span(&record.events));
+        Some(Duration::from_nanos(covered(spans.collect())))
+    }
 }
 
 /// Whether a campaign with a budget ends behind this start. What has been reached is reported.
@@ -148,8 +236,23 @@ fn has_enough(
     is_done || no_time.is_some()
 }
 
-/// How long earlier runs of the campaign took: what its trials cover together, and the making of the
-/// data that they began with.
+/// Whether there is no time to run a start again, which is to have these steps.
+fn has_no_time(
+    run: &mut CampaignRun<'_, '_>,
+    workload: &Workload,
+    watch: &BudgetWatch<'_>,
+    start: u32,
+    again: &[String],
+) -> bool {
+    let no_time = watch.why_no_time(&named(workload, again), start);
+    if let Some(line) = &no_time {
+        run.observer.notice(Notice::Remark(line));
+    }
+    no_time.is_some()
+}
+
+/// How long earlier runs of the campaign took: what its trials cover together, the making of the
+/// data that they began with, and what is between them.
 fn spent(campaign: &Path, done: &[TrialRecord]) -> Duration {
     let of_states = fs::read_dir(campaign.join(STATES_FOLDER))
         .into_iter()
@@ -167,12 +270,20 @@ fn span(events: &[Stamped]) -> Option<(u64, u64)> {
     Some((events.first()?.t_ns, events.last()?.t_ns))
 }
 
-/// How much these spans of time cover together.
+/// A campaign that is silent for longer, in nanoseconds, was not running: it copies data between two
+/// starts, which is in no event.
+const SILENT_NS: u64 = 60_000_000_000;
+
+/// How much these spans of time cover together, with the short breaks between them.
 fn covered(mut spans: Vec<(u64, u64)>) -> u64 {
     spans.sort_unstable();
-    let mut until = 0;
+    let Some((first, _)) = spans.first() else {
+        return 0;
+    };
+    let mut until = *first;
     let new = spans.into_iter().map(|(from, to)| {
-        let new = to.saturating_sub(from.max(until));
+        let is_silent = from.saturating_sub(until) > SILENT_NS;
+        let new = to.saturating_sub(if is_silent { from } else { until });
         until = until.max(to);
         new
     });
@@ -186,36 +297,12 @@ fn loads_of(done: &[TrialRecord]) -> u32 {
     loads.len() as u32
 }
 
-fn is_damaged(trials: &[&ScheduledTrial], done: &[TrialRecord]) -> bool {
-    let of_start = |record: &&TrialRecord| trials.iter().any(|of| of.number == record.number);
-    done.iter()
-        .filter(of_start)
-        .any(|record| record.damage.is_some())
-}
-
 /// The last start that a trial of was complete; 0 without one.
-fn last_start(schedule: &[ScheduledTrial], done: &[TrialRecord]) -> u32 {
-    let is_complete = |of: &&ScheduledTrial| {
-        done.iter()
-            .any(|record| record.number == of.number && record.is_complete())
-    };
-    let blocks = schedule.iter().filter(is_complete).map(|of| of.block);
-    blocks.max().unwrap_or(0)
-}
-
-/// The number of the next attempt at a start; none when it is complete.
-fn next_attempt(trials: &[&ScheduledTrial], done: &[TrialRecord]) -> Option<u32> {
-    let attempts: Vec<&TrialRecord> = done
-        .iter()
-        .filter(|record| trials.iter().any(|trial| trial.number == record.number))
-        .collect();
-    let is_complete = |trial: &&ScheduledTrial| {
-        attempts
-            .iter()
-            .any(|record| record.number == trial.number && record.is_complete())
-    };
-    let last = attempts.iter().map(|record| record.attempt).max();
-    (!trials.iter().all(is_complete)).then(|| last.unwrap_or(0) + 1)
+fn last_start(all: &[Scheduled<'_, '_>]) -> u32 {
+    let has_one =
+        |start: &&Scheduled<'_, '_>| start.attempts.iter().any(|record| record.is_complete());
+    let last = all.iter().rfind(has_one);
+    last.map_or(0, |start| start.number)
 }
 
 #[cfg(test)]
@@ -230,6 +317,9 @@ mod tests {
         // Two trials of a start side by side, and a load before it.
         assert_eq!(covered(vec![(10, 20), (12, 25), (0, 10)]), 25);
         // One within another, and a break between runs.
-        assert_eq!(covered(vec![(0, 30), (5, 6), (100, 101)]), 31);
+        let later = 31 + SILENT_NS;
+        assert_eq!(covered(vec![(0, 30), (5, 6), (later, later + 1)]), 31);
+        // What comes between two starts is of the campaign.
+        assert_eq!(covered(vec![(7, 30), (35, 40)]), 33);
     }
 }

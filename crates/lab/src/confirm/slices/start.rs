@@ -276,11 +276,14 @@ pub(super) struct Which<'t, 'a> {
     pub load: Option<u32>,
     /// With a budget, what goes on.
     pub watch: Option<&'t BudgetWatch<'t>>,
+    /// The steps of an attempt before; empty if there was none.
+    pub again: &'t [String],
 }
 
 impl Which<'_, '_> {
     fn open_steps(&self, cell: &Cell) -> Vec<Step> {
         order_in_turns(match self.watch {
+            _ if !self.again.is_empty() => named(&cell.workload, self.again),
             Some(watch) => watch.open_steps(&cell.workload),
             None => cell.workload.steps().to_vec(),
         })
@@ -292,6 +295,15 @@ impl Which<'_, '_> {
             None => StepTime::of_all(per_step(confirm)),
         }
     }
+}
+
+/// The steps of a workload that have these names.
+pub(super) fn named(workload: &Workload, names: &[String]) -> Vec<Step> {
+    let steps = workload.steps().iter();
+    steps
+        .filter(|step| names.contains(&step.name))
+        .cloned()
+        .collect()
 }
 
 /// Copies a candidate's data, and makes its trial's folder and order; no order for one that is out.
