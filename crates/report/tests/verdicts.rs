@@ -1105,6 +1105,31 @@ fn releases_are_a_series_in_the_order_of_versions() {
     );
 }
 
+/// What a run ends with had no mark at builds of other compilers, and said nothing of them.
+#[test]
+fn verdicts_mark_builds_that_are_not_strictly_comparable() {
+    let campaign = slices(5, 60, &|_, _, _| {});
+    let mut record = campaign.load();
+    for cell in &mut record.header.cells {
+        let level = if cell.label == SLOW { "-O1" } else { "-O2" };
+        let build = serde_json::json!({
+            "name": cell.label,
+            "server_sha256": level,
+            "toolchain": {"packager": "p", "compiler": "gcc 12.2.0", "optimisation": level},
+        });
+        cell.build = serde_json::from_value(build).unwrap();
+    }
+    let text = plimsoll_analysis::brief_lines(&view(&record));
+    let head = text
+        .lines()
+        .find(|line| line.contains("(A/A, 99 %)"))
+        .unwrap();
+    assert!(head.contains(&format!("{SLOW} †")), "{text}");
+    assert_eq!(text.matches('†').count(), 3, "{text}");
+    let why = "\n† not strictly comparable (gcc 12 -O2 vs gcc 12 -O1)\n";
+    assert!(text.contains(why), "{text}");
+}
+
 /// Adds a second attempt at a start: a copy of the first, changed.
 fn try_again(record: &mut CampaignRecord, block: u32, change: impl Fn(&mut TrialRecord)) {
     let schedule = record.header.schedule.iter();

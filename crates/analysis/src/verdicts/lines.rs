@@ -136,8 +136,11 @@ pub fn ending(finding: &Finding) -> String {
         false => String::new(),
     };
     let layout = finding.layout.map(|width| {
-        let of_ratio = 100.0 * width.exp_m1();
-        format!("of its interval +-{of_ratio:.1} % is layout")
+        let of_ratio = format!("{:.1}", 100.0 * width.exp_m1());
+        match of_ratio.as_str() {
+            "0.0" => "links differ by no more than the base from itself".to_owned(),
+            some => format!("of its interval +-{some} % is layout"),
+        }
     });
     let parts = [
         layout.unwrap_or_default(),

@@ -26,7 +26,8 @@ pub fn sentences(view: &View) -> Vec<String> {
     }
     let of_cells = candidates(findings).map(|cell| {
         let of = of_throughput(findings, cell);
-        format!("{}: {}", view.cells[cell].label, sentence(&of))
+        let info = &view.cells[cell];
+        format!("{}{}: {}", info.label, info.mark(), sentence(&of))
     });
     of_cells.chain(machine_taken(view)).collect()
 }
@@ -166,7 +167,19 @@ pub fn ratio_table(view: &View) -> Vec<String> {
             ));
         }
     }
+    lines.extend(caveats(view));
     lines
+}
+
+/// What the marks behind names of cells mean, for each of them once.
+fn caveats(view: &View) -> Vec<String> {
+    let cells = || candidates(&view.findings).map(|cell| &view.cells[cell]);
+    let builds = cells().filter_map(|cell| Some(format!("† {}", cell.caveat.as_ref()?)));
+    let machines = cells().filter_map(|cell| {
+        let difference = cell.other_machine.as_ref()?;
+        Some(format!("‡ on another machine than the base: {difference}"))
+    });
+    builds.chain(machines).unique().collect()
 }
 
 /// The same of a campaign on its way, with marks; empty before there is a ratio.
@@ -203,7 +216,8 @@ fn rows(view: &View, is_brief: bool) -> Vec<String> {
             let finding = findings.of_throughput(cell, step);
             finding.map_or("-".to_owned(), |finding| entry(finding, is_brief))
         };
-        let head = view.cells[cell].label.clone();
+        let info = &view.cells[cell];
+        let head = format!("{}{}", info.label, info.mark());
         columns.push(
             std::iter::once(head)
                 .chain(steps.iter().map(entry))
