@@ -338,8 +338,8 @@ fn summary(start: u32, progress: &[StepProgress], fits: Option<f64>) -> String {
     )];
     match decided {
         0 => {}
-        1 => parts[0].push_str(", another one has verdicts"),
-        many => parts[0].push_str(&format!(", {many} others have verdicts")),
+        1 => parts[0].push_str(", 1 more has a verdict and may get narrower"),
+        many => parts[0].push_str(&format!(", {many} more have verdicts and may get narrower")),
     }
     if let Some(fits) = fits.filter(|_| open().next().is_some()) {
         parts.push(match fits.round() as u64 {
@@ -465,7 +465,7 @@ mod tests {
         ];
         assert_eq!(
             summary(4, &progress, Some(6.0)),
-            "after start 4: 1 of 3 steps are done, another one has verdicts; about 6 more starts \
+            "after start 4: 1 of 3 steps are done, 1 more has a verdict and may get narrower; about 6 more starts \
             fit into the budget; wide will stay wider than asked for"
         );
         assert_eq!(
