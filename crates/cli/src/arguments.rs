@@ -905,6 +905,11 @@ pub enum BuildVerb {
     Make(MakeBuild),
     /// List the builds that recipes offer and those in the cache, one per line, name first
     List {
+        /// ENGINE[@VERSION][+SOURCE] of those that are wanted [default: all]
+        name: Option<BuildName>,
+        /// Those alone that are in the cache
+        #[arg(long)]
+        here: bool,
         /// Print one JSON value
         #[arg(long)]
         json: bool,
@@ -987,9 +992,9 @@ come out the same is not made again.")]
 pub struct MakeBuild {
     /// ENGINE[@VERSION]
     pub name: BuildName,
-    /// Flag set: o2, o3, o2nofp, o3nofp, rel, rel_o2nofp, withdbg, native_lto, profile or one of
+    /// Flag set: o2, o3, o2nofp, o2nofp_links, o3nofp, rel, rel_o2nofp, withdbg, native_lto, profile or one of
     /// your own [default: the recipe's, o2nofp]
-    #[arg(long, value_name = "SET")]
+    #[arg(long, value_name = "SET", allow_hyphen_values = true)]
     pub flags: Option<String>,
     /// Your own source: a folder, a tarball, or a git checkout and a revision
     /// [default: the package's]

@@ -411,8 +411,12 @@ fn to_make_text(builds: &[BuildToMake]) -> String {
 }
 
 fn explain_cell(cell: &CellForecast) {
+    let of_program = match cell.is_built_in {
+        true => ", part of this program",
+        false => "",
+    };
     anstream::println!(
-        "\n{} ({}): {}, at most {} rows and {} of disk, about {}",
+        "\n{} ({}{of_program}): {}, at most {} rows and {} of disk, about {}",
         cell.cell,
         cell.version,
         count(cell.connections, "connection"),
@@ -513,6 +517,7 @@ mod tests {
         let cell = |wait| CellForecast {
             cell: "a".to_owned(),
             version: "1".to_owned(),
+            is_built_in: false,
             connections: 1,
             peak_rows: 1,
             disk_bytes: 1,

@@ -3,7 +3,7 @@
 use plimsoll_core::engines::{EngineName, SMALL_BATCH};
 use plimsoll_core::plan::{Cell, Ends, Operation, Step};
 use plimsoll_core::units::NS_PER_S;
-use plimsoll_engine::bytes_at_start;
+use plimsoll_engine::{bytes_at_start, is_built_in};
 use plimsoll_store::header::CellHeader;
 use serde::Serialize;
 
@@ -19,6 +19,8 @@ pub struct CellForecast {
     pub cell: String,
     /// The build's version.
     pub version: String,
+    /// Whether its engine is a part of this program, compiled with it.
+    pub is_built_in: bool,
     /// Connections of the busiest step.
     pub connections: u32,
     /// Rows of all tables at their largest.
@@ -139,6 +141,7 @@ pub(super) fn forecast_cell(
     CellForecast {
         cell: cell.label.clone(),
         version: header.version.clone(),
+        is_built_in: is_built_in(&cell.build),
         connections: steps.iter().map(|step| step.connections).max().unwrap_or(0),
         peak_rows,
         disk_bytes,

@@ -11,10 +11,16 @@ use crate::arguments::MakeBuild;
 use crate::failure::{Failure, VerbResult};
 
 pub(super) fn make(cache: BuildCache, arguments: &MakeBuild) -> VerbResult {
-    if let Some(source) = &arguments.name.source {
+    // As plans write it: what is made here is +source, with a flag set behind it or not.
+    let source = arguments.name.source.as_deref();
+    let of_name = source.and_then(|source| source.strip_prefix("source-"));
+    if let Some(source) = source
+        && source != "source"
+        && of_name.is_none_or(|set| arguments.flags.as_ref().is_some_and(|flags| flags != set))
+    {
         return Err(Failure::usage(format!(
-            "{}: what is made has the source of its flags; leave out +{source} and give --flags \
-            or --label",
+            "{} cannot be made: what is made is called after its flags; leave out +{source}, and \
+            give --flags or --label",
             arguments.name
         )));
     }
@@ -22,7 +28,7 @@ pub(super) fn make(cache: BuildCache, arguments: &MakeBuild) -> VerbResult {
     let request = MakeRequest {
         engine: arguments.name.engine,
         version: arguments.name.version.clone(),
-        flags: arguments.flags.clone(),
+        flags: arguments.flags.clone().or(of_name.map(str::to_owned)),
         source: given.transpose()?,
         label: arguments.label.clone(),
     };
@@ -30,7 +36,7 @@ pub(super) fn make(cache: BuildCache, arguments: &MakeBuild) -> VerbResult {
         Some(jobs) => cache.with_jobs(jobs),
         None => cache,
     };
-    if !cache.is_compiled_recipe(request.engine) {
+    if cache.is_untried_recipe(request.engine) {
         tell!(
             "plimsoll: the recipe of {} has not been compiled by anybody yet; look at what comes \
             out of it",

@@ -9,7 +9,7 @@ use std::path::Path;
 use plimsoll_core::engines::EngineName;
 use plimsoll_core::name::BuildName;
 use plimsoll_core::units::format_bytes;
-use plimsoll_lab::builds::{self, BuildCache, BuildState, CheckState, InstalledBuild};
+use plimsoll_lab::builds::{self, BuildCache, BuildState, CheckState, InstalledBuild, ListedBuild};
 
 use self::fetch::bring;
 pub use self::fetch::fetch;
@@ -31,7 +31,7 @@ pub fn build(places: &Places, verb: &BuildVerb) -> VerbResult {
         }
         BuildVerb::Add(AddBuild { names, .. }) => add(&cache, names),
         BuildVerb::Make(arguments) => make::make(cache, arguments),
-        BuildVerb::List { json } => list(&cache, *json),
+        BuildVerb::List { name, here, json } => list(&cache, name.as_ref(), *here, *json),
         BuildVerb::Show { name, json } => show(&cache, name, *json),
         BuildVerb::Remove { names } => remove(&cache, names),
         BuildVerb::Clean { all } => clean(&cache, *all),
@@ -75,8 +75,17 @@ pub fn probe_library(
     print_json(&probed)
 }
 
-fn list(cache: &BuildCache, is_json: bool) -> VerbResult {
-    let builds = cache.list()?;
+fn list(
+    cache: &BuildCache,
+    wanted: Option<&BuildName>,
+    is_here: bool,
+    is_json: bool,
+) -> VerbResult {
+    let mut builds = cache.list()?;
+    builds.retain(|build| {
+        let is_wanted = wanted.is_none_or(|name| is_called(build, name));
+        is_wanted && !(is_here && build.state == BuildState::Available)
+    });
     if is_json {
         return print_json(&builds);
     }
@@ -104,6 +113,19 @@ fn list(cache: &BuildCache, is_json: bool) -> VerbResult {
         rows.collect(),
     ))?;
     Ok(0)
+}
+
+/// Whether a build is of this engine, version or series, and source or flag set.
+fn is_called(build: &ListedBuild, name: &BuildName) -> bool {
+    let is_version = |version: &String| {
+        let rest = build.version.strip_prefix(version.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let is_source =
+        |source: &String| build.source == *source || build.name.ends_with(&format!("+{source}"));
+    build.engine() == name.engine.as_str()
+        && name.version.as_ref().is_none_or(is_version)
+        && name.source.as_ref().is_none_or(is_source)
 }
 
 fn remove(cache: &BuildCache, names: &[BuildName]) -> VerbResult {

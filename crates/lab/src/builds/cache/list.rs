@@ -28,6 +28,13 @@ pub struct ListedBuild {
     pub origin: String,
 }
 
+impl ListedBuild {
+    /// The name of its engine.
+    pub fn engine(&self) -> &str {
+        self.name.split(['@', '+']).next().unwrap_or_default()
+    }
+}
+
 /// Whether a build can be used at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -59,8 +66,8 @@ impl BuildCache {
         }
         listed.extend(self.workshops()?.into_iter().map(unfinished));
         listed.sort_by(|a, b| {
-            engine_of(a)
-                .cmp(engine_of(b))
+            a.engine()
+                .cmp(b.engine())
                 .then_with(|| natural_cmp(&a.version, &b.version))
                 .then_with(|| a.name.cmp(&b.name))
         });
@@ -136,8 +143,4 @@ fn unfinished(shop: Leftover) -> ListedBuild {
         bytes: Some(shop.bytes),
         origin: shop.folder.display().to_string(),
     }
-}
-
-fn engine_of(build: &ListedBuild) -> &str {
-    build.name.split(['@', '+']).next().unwrap_or_default()
 }

@@ -227,7 +227,7 @@ impl BuildCache {
             )));
         };
         let sets = flag_sets().with_own(&self.dir)?;
-        let flags = sets.find(flags.unwrap_or(&how.flags))?;
+        let flags = sets.find(flags.unwrap_or(&how.flags), &self.dir)?;
         let set = flags.name.clone();
         MakePlan::new(how, flags).ok_or_else(|| {
             BuildError::Usage(format!(
@@ -237,11 +237,11 @@ impl BuildCache {
         })
     }
 
-    /// Whether an engine's recipe of sources was ever compiled.
-    pub fn is_compiled_recipe(&self, engine: EngineName) -> bool {
+    /// Whether an engine has a recipe of sources that was never compiled.
+    pub fn is_untried_recipe(&self, engine: EngineName) -> bool {
         let how = self.sources.iter().filter(|recipe| recipe.engine == engine);
-        let mut how = how.filter_map(|recipe| recipe.make.as_ref());
-        how.any(|how| how.minutes.is_some())
+        let mut how = how.filter_map(|recipe| recipe.make.as_ref()).peekable();
+        how.peek().is_some() && how.all(|how| how.minutes.is_none())
     }
 
     pub(super) fn shops(&self) -> Shops<'_> {

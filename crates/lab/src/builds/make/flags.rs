@@ -144,8 +144,8 @@ impl FlagSets {
         Ok(all)
     }
 
-    /// The set of this name.
-    pub fn find(&self, name: &str) -> Result<FlagSet, BuildError> {
+    /// The set of this name. `cache` is where a file of the user's would be.
+    pub fn find(&self, name: &str, cache: &Path) -> Result<FlagSet, BuildError> {
         match self.0.get(name) {
             Some(set) => Ok(FlagSet {
                 name: name.to_owned(),
@@ -155,10 +155,14 @@ impl FlagSets {
             None => {
                 let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
                 let hint = plimsoll_core::suggest::hint(name, known.iter().copied());
+                let own = match name.starts_with('-') {
+                    true => format!("for options give them a name, as in my_set = \"{name}\", in"),
+                    false => "add your own to".to_owned(),
+                };
                 Err(BuildError::Unknown(format!(
-                    "there is no flag set \"{name}\"{hint}; there are: {}; add your own to \
-                    {OWN_FILE} in the cache's folder",
-                    known.join(", ")
+                    "there is no flag set \"{name}\"{hint}; there are: {}; {own} {}",
+                    known.join(", "),
+                    cache.join(OWN_FILE).display()
                 )))
             }
         }
@@ -176,13 +180,24 @@ mod tests {
         assert_eq!(shipped.with_own(dir.path()).unwrap(), shipped);
         std::fs::write(dir.path().join(OWN_FILE), "mine = \"-O3 -mtune=native\"").unwrap();
         let all = shipped.with_own(dir.path()).unwrap();
-        assert_eq!(all.find("mine").unwrap().options, "-O3 -mtune=native");
-        let error = all.find("min").unwrap_err().to_string();
+        let find = |name| all.find(name, dir.path());
+        assert_eq!(find("mine").unwrap().options, "-O3 -mtune=native");
+        let error = find("min").unwrap_err().to_string();
         assert!(
             error.starts_with(
                 "there is no flag set \"min\" (did you mean \"mine\"?); there are: \
                 mine, o2;"
             ),
+            "{error}"
+        );
+        let own = dir.path().join(OWN_FILE).display().to_string();
+        assert!(
+            error.ends_with(&format!("add your own to {own}")),
+            "{error}"
+        );
+        let error = find("-O1").unwrap_err().to_string();
+        assert!(
+            error.ends_with(&format!("as in my_set = \"-O1\", in {own}")),
             "{error}"
         );
         std::fs::write(dir.path().join(OWN_FILE), "o2 = \"-O3\"").unwrap();

@@ -53,6 +53,12 @@ fn object_of(repository: &Path, revision: &str, kind: &str) -> Result<String, Bu
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
+    if !repository.is_dir() {
+        return Err(BuildError::Usage(format!(
+            "there is no folder {}; give a git checkout",
+            repository.display()
+        )));
+    }
     Err(BuildError::Usage(format!(
         "{} has no revision {revision}; look with `git log`, or fetch it first",
         repository.display()

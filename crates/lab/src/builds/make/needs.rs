@@ -58,13 +58,17 @@ fn has_header(header: &str) -> bool {
     run(Path::new(CXX), &arguments, &BTreeMap::new()).is_ok()
 }
 
-/// The package of a header that a compiler did not find.
+/// The package of a header that a compiler did not find, or of a program that a shell did not.
 pub(crate) fn package_of<'a>(line: &str, needs: &'a [Need]) -> Option<&'a str> {
+    let is_quoted = |name: &str| line.contains(&format!("\"{name}\""));
+    let lacks = |name: &str| {
+        let not_found = ["No such file", "not found", "command not found"];
+        let mut said = not_found.iter().map(|words| format!("{name}: {words}"));
+        is_quoted(name) || said.any(|words| line.contains(&words))
+    };
     let found = needs.iter().find(|need| {
         let names = [&need.header, &need.program];
-        names.into_iter().flatten().any(|name| {
-            line.contains(&format!("{name}: ")) || line.contains(&format!("\"{name}\""))
-        })
+        names.into_iter().flatten().any(|name| lacks(name))
     });
     found.map(|need| need.package.as_str())
 }
@@ -99,5 +103,10 @@ mod tests {
         let line = "x.c:1:10: fatal error: plimsoll/none.h: No such file or directory";
         assert_eq!(package_of(line, &missing), Some("no-such-dev"));
         assert_eq!(package_of("x.c:1: error: y", &missing), None);
+        let line = "/bin/sh: 1: plimsoll-no-such: not found";
+        assert_eq!(package_of(line, &missing), Some("no-such-tools"));
+        // It is there, and complains.
+        let line = "plimsoll-no-such: error: unrecognized command-line option '-fx'";
+        assert_eq!(package_of(line, &missing), None);
     }
 }

@@ -260,9 +260,15 @@ impl Make<'_> {
         run.run(watch).map_err(|error| match error {
             BuildError::Failed { step, line, log } => {
                 let package = needs::package_of(&line, &how.needs);
-                let package =
-                    package.map(|name| format!(" (install it with `apt-get install {name}`)"));
-                let line = format!("{line}{}", package.unwrap_or_default());
+                let set = &self.plan.flags.name;
+                let way_out = match package {
+                    Some(name) => format!(" (install it with `apt-get install {name}`)"),
+                    None if is_unknown_option(&line) => {
+                        format!(" (the compiler does not know an option of the flag set {set})")
+                    }
+                    None => String::new(),
+                };
+                let line = format!("{line}{way_out}");
                 BuildError::Failed { step, line, log }
             }
             error => error,
@@ -355,4 +361,11 @@ fn set_done(shop: &Path, step: &str) -> Result<(), BuildError> {
     let path = shop.join(DONE);
     let text = text_of(&path)?.unwrap_or_default();
     fs::write(&path, format!("{text}{step}\n")).map_err(BuildError::io("write", &path))
+}
+
+/// What gcc and clang say of an option that they do not have.
+fn is_unknown_option(line: &str) -> bool {
+    ["unrecognized command-line option", "unknown argument: "]
+        .iter()
+        .any(|words| line.contains(words))
 }

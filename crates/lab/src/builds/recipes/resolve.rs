@@ -61,7 +61,8 @@ pub(crate) fn resolve(
 ) -> Result<ResolvedBuild, BuildError> {
     if is_built_in(name) {
         return Err(BuildError::Usage(format!(
-            "{name} is part of this program; there is nothing to fetch"
+            "{name} is part of this program: there is nothing to fetch, and `plimsoll --version` \
+            has its version; {name}+source is compiled here"
         )));
     }
     let of_engine: Vec<&Recipe> = recipes

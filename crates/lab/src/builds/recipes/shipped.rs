@@ -134,7 +134,7 @@ mod tests {
             .into_iter()
             .chain(["rel", "o2", "o2nofp", "o3", "native_lto", "withdbg"])
         {
-            flag_sets().find(name).unwrap();
+            flag_sets().find(name, Path::new("x")).unwrap();
         }
     }
 
