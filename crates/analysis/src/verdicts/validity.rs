@@ -23,7 +23,7 @@ pub(crate) fn obstacle(base: &CellRuns<'_>, other: &CellRuns<'_>, step: &str) ->
 
 /// Runs that ended badly or missed their SLA. Leaving them out would leave out by result.
 fn trouble(who: &str, cell: &CellRuns<'_>, step: &str) -> Option<String> {
-    // What never began is no start in which it could have crashed.
+    // It cannot have crashed in what never began.
     let used: Vec<_> = cell.used(step).filter(|run| run.attempt > 0).collect();
     let statuses = [
         (Status::Crashed, "crashed"),

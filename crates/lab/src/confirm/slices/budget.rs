@@ -116,8 +116,8 @@ impl<'a> BudgetWatch<'a> {
         }
     }
 
-    /// Goes on with what earlier runs of the campaign left: they took this long together, and their
-    /// complete starts so long each.
+    /// Goes on with what earlier runs of the campaign left: they took `before` together, and each of
+    /// their complete starts what `starts` has.
     pub fn go_on(self, before: Duration, starts: Vec<Duration>) -> Self {
         Self {
             before,
