@@ -19,6 +19,7 @@ use crate::metrics::measure::measure;
 use crate::metrics::{self, Measure, Metric};
 use crate::runs::status::Status;
 use crate::words::brief::telling_line;
+use crate::words::reasons::FOREIGN;
 
 /// A step of one attempt at one trial.
 pub(crate) struct Run<'a> {
@@ -358,7 +359,7 @@ pub(crate) fn judge(
         )
     });
     let most = limits.foreign_cores;
-    let tell = |cores: f64| format!("other processes used {cores:.2} cores, more than {most}");
+    let tell = |cores: f64| format!("{FOREIGN}{cores:.2} cores, more than {most}");
     let foreign = match turns {
         [] => above(metrics::FOREIGN_CPU_CORES, most)
             .filter(|cores| limits.is_foreign(*cores, seconds))
