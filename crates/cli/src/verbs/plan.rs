@@ -346,6 +346,11 @@ fn heading(description: &str, forecast: &Forecast) -> Vec<String> {
             slices.most_loads,
             format_bytes(slices.load_bytes)
         ));
+        if let Some(links) = slices.links {
+            lines.push(format!(
+                "{links} links of each build that has several take turns, each with a load of its own"
+            ));
+        }
     }
     lines
 }

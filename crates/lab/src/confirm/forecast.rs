@@ -1,12 +1,12 @@
 //! What it will take to confirm a whole plan.
 
-use std::collections::BTreeMap;
-
-use plimsoll_core::plan::Cell;
-use plimsoll_core::plan::{Budget, divide, in_turns, results};
+use plimsoll_core::plan::{Budget, Cell, divide, in_turns, results};
+use plimsoll_store::header::CellHeader;
 use serde::Serialize;
 
-use super::request::{CellWithSettings, LOADS, LOADS_IN_BUDGET, blocks_to_decide, slices_bytes};
+use super::request::{
+    CellWithSettings, LOADS, LOADS_IN_BUDGET, blocks_to_decide, fewest_links, slices_bytes,
+};
 use crate::campaign::state_size;
 use crate::forecast::cell::CellForecast;
 
@@ -38,6 +38,8 @@ pub struct SlicesForecast {
     pub load_bytes: u64,
     /// So many loads at most.
     pub most_loads: u32,
+    /// How many links of each build that has several take turns, each with a load of its own.
+    pub links: Option<u32>,
     /// Steps that cannot take turns.
     pub left_out: Vec<String>,
 }
@@ -46,7 +48,7 @@ pub struct SlicesForecast {
 pub(crate) struct CellSteps<'a> {
     pub forecast: &'a CellForecast,
     pub cell: &'a Cell,
-    pub settings: &'a BTreeMap<String, String>,
+    pub header: &'a CellHeader,
 }
 
 /// `base` is the cell that has a control; it takes as long, and as much. `budget` is that of slices.
@@ -91,7 +93,7 @@ pub(crate) fn forecast_confirm(
     let copies = cells.iter().chain([&cells[base]]);
     let state: u64 = copies
         .clone()
-        .map(|cell| state_size(cell.cell, cell.settings))
+        .map(|cell| state_size(cell.cell, &cell.header.settings))
         .sum();
     let copies: u64 = copies.map(|cell| cell.forecast.disk_bytes).sum();
     let largest = cells
@@ -103,16 +105,18 @@ pub(crate) fn forecast_confirm(
     let candidates: Vec<CellWithSettings<'_>> = cells
         .iter()
         .chain([&cells[base]])
-        .map(|cell| (cell.cell, cell.settings))
+        .map(|cell| (cell.cell, &cell.header.settings))
         .collect();
     let bytes = slices_bytes(&candidates, &divide(workload, in_slices).ok()?, in_slices);
+    let links = fewest_links(cells.iter().map(|cell| cell.header));
     let slices = SlicesForecast {
         seconds: budget.time_ns as f64 / 1e9,
         // All candidates have a copy of a state at once. Where the disk has room there are more
         // loads.
         disk_bytes: (state * u64::from(LOADS) + copies) * 6 / 5,
         load_bytes: state * 6 / 5,
-        most_loads: LOADS_IN_BUDGET,
+        most_loads: links.unwrap_or(LOADS_IN_BUDGET),
+        links,
         left_out: all
             .iter()
             .filter(|step| !in_slices.contains(step))

@@ -73,7 +73,7 @@ pub fn forecast(
         .map(|((cell, header), forecast)| CellSteps {
             forecast,
             cell,
-            settings: &header.settings,
+            header,
         })
         .collect();
     let confirm = if can_confirm {

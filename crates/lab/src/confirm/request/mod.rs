@@ -15,7 +15,7 @@ use plimsoll_core::plan::{
 use plimsoll_core::schedule::{Blocks, schedule_with_control};
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_stats::LOADS_AS_UNITS;
-use plimsoll_store::header::{CampaignHeader, FORMAT};
+use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::{
     BisectionProbe, CampaignDir, ClientHostsHeader, Confirm, Design, Fleet, Placement, Store,
     utc_now,
@@ -161,7 +161,7 @@ pub fn create_confirm(
     let mut confirm = confirm(request, &candidates, &measured, &mut notes)?;
     check_data_root(request.data_dir)?;
     let design = measured.design;
-    let links = fewest_links(&candidates, design);
+    let links = candidates.fewest_links(design);
     // A budget takes as many loads as it has time for, and then few are nothing to report.
     let is_by_budget = confirm.budget.is_some() && choice.loads == LoadsChoice::Own(None);
     let enough = match (is_by_budget, links) {
@@ -267,13 +267,19 @@ fn header(
     }
 }
 
-/// How many links of a build run one after the other, the fewest of any build that has several:
-/// each goes with a load, so that both count once. By blocks one link runs alone.
-fn fewest_links(candidates: &Candidates, design: Design) -> Option<u32> {
-    let builds = candidates.headers.iter().filter_map(|of| of.build.as_ref());
+impl Candidates {
+    /// How many links of a build run one after the other. By blocks one link runs alone.
+    fn fewest_links(&self, design: Design) -> Option<u32> {
+        fewest_links(&self.headers).filter(|_| design == Design::Slices)
+    }
+}
+
+/// The number of links of the build that has the fewest, of those that have several: each goes with
+/// a load, so that both count once.
+pub(super) fn fewest_links<'a>(headers: impl IntoIterator<Item = &'a CellHeader>) -> Option<u32> {
+    let builds = headers.into_iter().filter_map(|of| of.build.as_ref());
     let links = builds.map(|build| build.links.len() as u32);
-    let fewest = links.filter(|links| *links > 0).min();
-    fewest.filter(|_| design == Design::Slices)
+    links.filter(|links| *links > 0).min()
 }
 
 /// How many loads of the data there are. `links` is how many links run one after the other, the
@@ -352,7 +358,7 @@ fn confirm(
         }
         (false, _) => BLOCKS_TIME_NS,
     });
-    let links = fewest_links(candidates, *design);
+    let links = candidates.fewest_links(*design);
     let steps = divisions[0].steps.iter().map(|step| step.name.clone());
     let has_budget = budget.is_some();
     Ok(Confirm {
