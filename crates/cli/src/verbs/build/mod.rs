@@ -117,9 +117,10 @@ fn list(
 
 /// Whether a build is of this engine, version or series, and source or flag set.
 fn is_called(build: &ListedBuild, name: &BuildName) -> bool {
+    // `9.7` is `9.7.4-2`, and `19` is `19rc1`.
     let is_version = |version: &String| {
         let rest = build.version.strip_prefix(version.as_str());
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
     };
     let is_source =
         |source: &String| build.source == *source || build.name.ends_with(&format!("+{source}"));
@@ -186,4 +187,44 @@ fn check(cache: &BuildCache, names: &[BuildName], is_json: bool) -> VerbResult {
             INCOMPLETE
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Servers add to their versions what packages do not have.
+    #[test]
+    fn builds_are_found_by_the_names_that_plans_have() {
+        let listed = |name: &str, version: &str, source: &str| ListedBuild {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            source: source.to_owned(),
+            state: BuildState::Here,
+            bytes: None,
+            origin: String::new(),
+        };
+        let mysql = listed("mysql@9.7.4", "9.7.4-2", "maven");
+        let mariadb = listed("mariadb@10.11.19", "10.11.19-MariaDB", "debian");
+        let release = listed("postgres@19rc1", "19rc1", "pgdg");
+        let made = listed("sqlite@3.13.0+source-o2nofp", "3.13.0", "source-o2nofp");
+        for (build, name, is_found) in [
+            (&mysql, "mysql", true),
+            (&mysql, "mysql@9.7.4", true),
+            (&mysql, "mysql@9.7", true),
+            (&mysql, "mysql@9.7+maven", true),
+            (&mysql, "mysql@9.7+debian", false),
+            (&mysql, "mysql@9", true),
+            (&mysql, "mysql@9.70", false),
+            (&mariadb, "mariadb@10.1", false),
+            (&mariadb, "mariadb@10.11.19", true),
+            (&release, "postgres@19", true),
+            (&release, "postgres@1", false),
+            (&made, "sqlite@3.13+source-o2nofp", true),
+            (&made, "mysql", false),
+        ] {
+            let name = name.parse().unwrap();
+            assert_eq!(is_called(build, &name), is_found, "{name} {build:?}");
+        }
+    }
 }
