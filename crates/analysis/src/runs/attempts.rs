@@ -86,10 +86,10 @@ pub(crate) fn runs_of_cell(campaign: &CampaignRecord, cell: usize) -> Vec<Run<'_
             .iter()
             .filter(|record| record.number == trial.number)
             .collect();
-        let used = last_that_says_something(&attempts);
+        let is_last_running = campaign.state == CampaignState::Running;
+        let used = last_that_says_something(&attempts, is_last_running);
         for (index, record) in attempts.iter().enumerate() {
-            let is_running =
-                campaign.state == CampaignState::Running && index + 1 == attempts.len();
+            let is_running = is_last_running && index + 1 == attempts.len();
             let attempt = Attempt {
                 record,
                 unit: trial.unit(),
@@ -158,15 +158,18 @@ impl<'a> TogetherUp<'a> {
     }
 }
 
-/// The last complete attempt at a trial. Without one the last that was not interrupted: what broke
-/// an earlier one is not forgotten because nobody waited for the next.
-fn last_that_says_something(attempts: &[&TrialRecord]) -> Option<usize> {
+/// The last complete attempt at a trial. Without one the one that runs, or the last that has a
+/// reason for its end: what broke an earlier one is not forgotten because the next was interrupted
+/// or died with its machine.
+fn last_that_says_something(attempts: &[&TrialRecord], is_last_running: bool) -> Option<usize> {
     let last = |is_wanted: &dyn Fn(&TrialRecord) -> bool| {
         attempts.iter().rposition(|record| is_wanted(record))
     };
+    let newest = attempts.len().checked_sub(1);
     last(&TrialRecord::is_complete)
-        .or_else(|| last(&|record| !Ending::of(record).is_interrupted()))
-        .or(attempts.len().checked_sub(1))
+        .or(newest.filter(|_| is_last_running))
+        .or_else(|| last(&|record| record.damage.is_some() || Ending::of(record).has_reason()))
+        .or(newest)
 }
 
 /// The engine of an attempt, once it was ready; as its last step had it where steps open it again.
@@ -508,6 +511,12 @@ impl<'a> Ending<'a> {
             || self.failed.contains_key(step)
     }
 
+    /// Whether it is known what it ended of, and that was not the user.
+    fn has_reason(&self) -> bool {
+        let has_one = self.crashed.is_some() || self.ended.is_some() || !self.failed.is_empty();
+        has_one && !self.is_interrupted()
+    }
+
     fn is_interrupted(&self) -> bool {
         self.ended.is_some_and(|(_, is_interrupted)| is_interrupted)
     }
@@ -695,7 +704,58 @@ fn runs_of_attempt<'a>(
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_store::Stamped;
+    use plimsoll_store::event::{TrialDone, TrialFailed};
+
     use super::*;
+
+    fn attempt_with(events: &[Event]) -> TrialRecord {
+        let stamped = |event: &Event| Stamped {
+            seq: 1,
+            t_ns: 0,
+            event: event.clone(),
+        };
+        TrialRecord {
+            number: 1,
+            attempt: 1,
+            dir: "d".into(),
+            events: events.iter().map(stamped).collect(),
+            is_torn: false,
+            environment: None,
+            damage: None,
+        }
+    }
+
+    /// A crash was forgotten when the next attempt was interrupted, or died with its machine.
+    #[test]
+    fn what_broke_a_trial_is_not_forgotten_for_an_attempt_that_says_nothing() {
+        let failed = |reason: &str, interrupted| {
+            let reason = reason.to_owned();
+            attempt_with(&[Event::TrialFailed(TrialFailed {
+                reason,
+                interrupted,
+            })])
+        };
+        let broke = failed("the trial's process died", false);
+        let stopped = failed("interrupted", true);
+        let cut_off = attempt_with(&[]);
+        let done = attempt_with(&[Event::TrialDone(TrialDone {
+            seconds: 1.0,
+            stop_problem: None,
+        })]);
+        for (attempts, is_running, used) in [
+            (vec![], false, None),
+            (vec![&broke, &stopped], false, Some(0)),
+            (vec![&broke, &cut_off], false, Some(0)),
+            (vec![&broke, &cut_off], true, Some(1)),
+            (vec![&stopped, &broke], false, Some(1)),
+            (vec![&stopped, &cut_off], false, Some(1)),
+            (vec![&broke, &done, &cut_off], false, Some(1)),
+        ] {
+            let found = last_that_says_something(&attempts, is_running);
+            assert_eq!(found, used, "{attempts:?}");
+        }
+    }
 
     #[test]
     fn a_series_has_about_as_many_rows_as_seconds() {
