@@ -23,6 +23,8 @@ mod orchestrator;
 mod passwords;
 mod perf;
 mod places;
+#[cfg(test)]
+mod sample_trials;
 mod shipped;
 mod states;
 mod template;

@@ -93,6 +93,8 @@ pub enum CampaignEnd {
         block: u32,
         /// Trials until then without a complete attempt.
         broken: usize,
+        /// Whether there is time to go on, by `resume`.
+        has_time: bool,
     },
     /// The user stopped it.
     Interrupted,

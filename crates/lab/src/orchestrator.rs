@@ -198,6 +198,7 @@ fn run_trials(
     is_confirming: bool,
 ) -> Result<CampaignEnd, LabError> {
     let campaign = run.runner.campaign;
+    run.states.go_on_with_blocks(done);
     let mut queue = not_complete(&campaign.header.schedule, done);
     let mut disturbances = Disturbances::of(campaign, done);
     let mut broken = 0;
@@ -217,7 +218,11 @@ fn run_trials(
         let block = scheduled.block;
         let is_last_of_block = queue.front().is_some_and(|(next, _)| next.block > block);
         if is_confirming && is_last_of_block && run.observer.is_enough(campaign, block) {
-            return Ok(CampaignEnd::Decided { block, broken });
+            return Ok(CampaignEnd::Decided {
+                block,
+                broken,
+                has_time: true,
+            });
         }
     }
     if let Some(words) = disturbances.repeats.in_words() {

@@ -413,11 +413,46 @@ fn a_header_that_is_damaged_or_newer_is_refused() {
     }
 }
 
+/// The campaign has two trials, which a start by slices runs together.
 #[test]
-fn the_design_of_a_confirm_campaign_is_read_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::new(folder.path());
-    let slices = Confirm {
+fn by_slices_a_campaign_is_complete_when_all_of_a_start_went_through_together() {
+    for (design, both_once) in [
+        (Design::Slices, CampaignState::Broken),
+        (Design::Blocks, CampaignState::Complete),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut header = header("20260101T000000Z-a");
+        assert_eq!(header.schedule.len(), 2);
+        header.schedule.iter_mut().for_each(|trial| trial.block = 1);
+        header.confirm = Some(Confirm {
+            design,
+            ..by_slices()
+        });
+        let campaign = Store::new(folder.path()).create(&header).unwrap();
+        let state = || campaign.load().unwrap().state;
+        let ends = |trial, attempt, is_done: bool| {
+            let events = [trial_start(trial, attempt), trial_done()];
+            write_trial(
+                &campaign,
+                trial,
+                attempt,
+                &events[..1 + usize::from(is_done)],
+            );
+        };
+        ends(1, 1, true);
+        ends(2, 1, false);
+        assert_eq!(state(), CampaignState::Broken);
+        ends(1, 2, false);
+        ends(2, 2, true);
+        assert_eq!(state(), both_once, "{design:?}");
+        ends(1, 3, true);
+        ends(2, 3, true);
+        assert_eq!(state(), CampaignState::Complete);
+    }
+}
+
+fn by_slices() -> Confirm {
+    Confirm {
         of: Some("20260101T000000Z-a".to_owned()),
         design: Design::Slices,
         steps: vec!["qr100".to_owned()],
@@ -445,7 +480,14 @@ fn the_design_of_a_confirm_campaign_is_read_back() {
         alpha: 0.05,
         profile_ns: Some(5_000_000_000),
         bisection: None,
-    };
+    }
+}
+
+#[test]
+fn the_design_of_a_confirm_campaign_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path());
+    let slices = by_slices();
     let blocks = Confirm {
         of: None,
         design: Design::Blocks,

@@ -136,8 +136,14 @@ fn measured(
             tell!("and then: plimsoll gate {path} with the same options");
             return Ok(None);
         }
-        CampaignEnd::Incomplete { broken } | CampaignEnd::Decided { broken, .. } => {
-            tell_what_broke(broken, &path, &places.resume(&path));
+        CampaignEnd::Incomplete { broken } => {
+            tell_what_broke(broken, &path, Some(&places.resume(&path)));
+        }
+        CampaignEnd::Decided {
+            broken, has_time, ..
+        } => {
+            let resume = has_time.then(|| places.resume(&path));
+            tell_what_broke(broken, &path, resume.as_deref());
         }
         CampaignEnd::Complete => {}
     }

@@ -84,23 +84,27 @@ fn tell_end(
         anstream::println!("report: {}", page.display());
         tell!("reasons, test by test: plimsoll show {path}");
     }
-    let broken = match end {
-        CampaignEnd::Incomplete { broken } => broken,
-        CampaignEnd::Decided { block, broken } if campaign.header.budget().is_some() => {
-            tell!("it ended after start {block}, within its budget; for more starts: {resume}");
-            broken
+    let (broken, has_time) = match end {
+        CampaignEnd::Incomplete { broken } => (broken, true),
+        CampaignEnd::Decided {
+            block,
+            broken,
+            has_time,
+        } if campaign.header.budget().is_some() => {
+            tell!("it ended after start {block}, within its budget");
+            (broken, has_time)
         }
-        CampaignEnd::Decided { block, broken } => {
+        CampaignEnd::Decided { block, broken, .. } => {
             tell!(
                 "everything was decided at the look after {block} of {} blocks; for narrower \
                 intervals, up to the next look: {resume}",
                 campaign.header.plan.blocks
             );
-            broken
+            (broken, true)
         }
-        CampaignEnd::Complete | CampaignEnd::Interrupted => 0,
+        CampaignEnd::Complete | CampaignEnd::Interrupted => (0, true),
     };
-    tell_what_broke(broken, &path, &resume);
+    tell_what_broke(broken, &path, Some(resume.as_str()).filter(|_| has_time));
     let code = if broken > 0 { INCOMPLETE } else { 0 };
     match results::undecided(campaign, &options)? {
         Some(words) if code == 0 => {
@@ -124,17 +128,20 @@ pub fn tell_how_to_continue(path: &str, resume: &str) {
 }
 
 /// Says where the logs of incomplete trials are, and what to do about them; nothing if there are none.
-pub fn tell_what_broke(broken: usize, path: &str, resume: &str) {
+///
+/// `resume` is how to try them again, if there is time for it.
+pub fn tell_what_broke(broken: usize, path: &str, resume: Option<&str>) {
     let trials = match broken {
         0 => return,
         1 => "1 trial is".to_owned(),
         broken => format!("{broken} trials are"),
     };
     tell!("{trials} not complete; logs are in {path}/trials");
-    tell!(
-        "what failed by its config or plan needs a changed plan and a new run; to try the rest \
-        again: {resume}"
-    );
+    let again = match resume {
+        Some(resume) => format!("to try the rest again: {resume}"),
+        None => "the budget has no time to try the rest again: confirm it anew".to_owned(),
+    };
+    tell!("what failed by its config or plan needs a changed plan and a new run; {again}");
 }
 
 /// What will spoil the numbers is reported before they are made.

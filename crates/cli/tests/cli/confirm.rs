@@ -522,8 +522,13 @@ fn blocks_end_when_there_is_enough_and_resume_runs_the_rest() {
         &mut Content(AtomicUsize::new(0)),
     )
     .unwrap();
-    let (block, broken) = (2, 0);
-    assert_eq!(end, CampaignEnd::Decided { block, broken });
+    let (block, broken, has_time) = (2, 0, true);
+    let expected = CampaignEnd::Decided {
+        block,
+        broken,
+        has_time,
+    };
+    assert_eq!(end, expected);
     let decided = newest(&place);
     assert_eq!(
         (decided.state, decided.trials.len()),

@@ -65,52 +65,18 @@ pub(super) fn last_attempts(done: &[TrialRecord]) -> BTreeMap<u32, u32> {
 #[cfg(test)]
 mod tests {
     use plimsoll_core::schedule::{Blocks, schedule};
-    use plimsoll_store::Stamped;
-    use plimsoll_store::event::{Event, TrialDone, TrialStart};
+    use plimsoll_store::event::Event;
 
     use super::*;
+    use crate::sample_trials::{DONE, started};
 
     fn trial(number: u32, attempt: u32, host: &str, is_complete: bool) -> TrialRecord {
-        let start = Event::TrialStart(TrialStart {
-            trial: number,
-            attempt,
-            cell: "a".into(),
-            block: 1,
-            part: None,
-            campaign: None,
-            seed: 1,
-            methodology_version: 1,
-            pid: 1,
-            pid_start_ticks: 1,
-            boot_id: "b".into(),
-            load: None,
-            host: Some(host.into()),
-            link: None,
-            steps: Vec::new(),
-            machine_id: None,
-        });
-        let done = Event::TrialDone(TrialDone {
-            seconds: 1.0,
-            stop_problem: None,
-        });
-        let events = [Some(start), is_complete.then_some(done)];
-        TrialRecord {
-            number,
-            attempt,
-            dir: "d".into(),
-            events: events
-                .into_iter()
-                .flatten()
-                .map(|event| Stamped {
-                    seq: 1,
-                    t_ns: 0,
-                    event,
-                })
-                .collect(),
-            is_torn: false,
-            environment: None,
-            damage: None,
+        let then = if is_complete { &[DONE][..] } else { &[] };
+        let mut record = started(number, attempt, None, then);
+        if let Event::TrialStart(start) = &mut record.events[0].event {
+            start.host = Some(host.to_owned());
         }
+        record
     }
 
     #[test]

@@ -193,7 +193,11 @@ fn watch(
     match decided {
         Some(block) => {
             campaign.end_decided(lock, block)?;
-            Ok(CampaignEnd::Decided { block, broken })
+            Ok(CampaignEnd::Decided {
+                block,
+                broken,
+                has_time: true,
+            })
         }
         None => Ok(CampaignEnd::of_broken(broken)),
     }

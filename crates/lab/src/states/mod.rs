@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::directory_bytes;
-use plimsoll_store::{Design, create_new_folder};
+use plimsoll_store::{Design, TrialRecord, create_new_folder};
 
 use self::bring_back::{Contents, bring_back};
 use self::copy::copy_to_disk;
@@ -75,6 +75,12 @@ impl<'a> States<'a> {
     /// they had, or than a short campaign has.
     pub fn go_on(&mut self, earlier: Earlier) {
         self.earlier = earlier;
+    }
+
+    /// Blocks that were begun go on with the load of their complete trials.
+    pub fn go_on_with_blocks(&mut self, done: &[TrialRecord]) {
+        let schedule = &self.runner.campaign.header.schedule;
+        self.chosen.extend(loads_of_blocks(schedule, done));
     }
 
     /// How long it took to make those that are made, and the first copy of each.
@@ -287,5 +293,42 @@ impl State {
             None => self.contents.insert(Contents::of(&self.dir)?),
         };
         bring_back(contents, &self.dir, copy)
+    }
+}
+
+/// The load that complete trials of each block began with.
+fn loads_of_blocks(schedule: &[ScheduledTrial], done: &[TrialRecord]) -> BTreeMap<u32, u32> {
+    let complete = done.iter().filter(|record| record.is_complete());
+    let of_block = complete.filter_map(|record| {
+        let of = schedule.iter().find(|of| of.number == record.number)?;
+        Some((of.block, record.start()?.load?))
+    });
+    of_block.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::schedule::schedule;
+
+    use super::*;
+    use crate::sample_trials::{DONE, started};
+
+    /// The second block had load 1 because the second could not be made. When it went on all loads
+    /// were made, and its last trial was to begin with the second.
+    #[test]
+    fn a_block_goes_on_with_the_load_that_it_began_with() {
+        let schedule = schedule(2, 2, 7);
+        let number = |block: u32, place: usize| {
+            let mut of_block = schedule.iter().filter(|of| of.block == block);
+            of_block.nth(place).unwrap().number
+        };
+        let done = [
+            started(number(1, 0), 1, Some(1), &[DONE]),
+            started(number(1, 1), 1, Some(1), &[DONE]),
+            started(number(2, 0), 1, Some(2), &[]),
+            started(number(2, 1), 1, Some(1), &[DONE]),
+        ];
+        let loads = loads_of_blocks(&schedule, &done);
+        assert_eq!(loads, BTreeMap::from([(1, 1), (2, 1)]));
     }
 }

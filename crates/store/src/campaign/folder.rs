@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::StoreError;
 use crate::campaign::format_1;
 use crate::campaign::header::{CampaignHeader, CellHeader, FORMAT};
 use crate::campaign::imported::{IMPORTED_FILE, Imported, read_imported};
@@ -15,6 +14,7 @@ use crate::error::RESTORE_HEADER;
 use crate::files::durable::{read_file, write_in_folder, write_json_atomically};
 use crate::files::lock::{CampaignLock, is_held};
 use crate::trial::{TrialRecord, folder_name, read_folder_name};
+use crate::{Design, StoreError};
 
 pub(crate) const HEADER_FILE: &str = "campaign.json";
 /// Where the attempts at a campaign's trials are, in its folder.
@@ -244,22 +244,36 @@ impl CampaignDir {
         self.load_besides(before.trials)
     }
 
+    /// Whether each trial has a complete attempt. By slices those of a start have the same one:
+    /// candidates that were not up together are no pairs.
+    fn is_all_done(&self, trials: &[TrialRecord]) -> bool {
+        let complete = trials.iter().filter(|trial| trial.is_complete());
+        let mut done: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for trial in complete {
+            done.entry(trial.number).or_default().insert(trial.attempt);
+        }
+        let confirm = self.header.confirm.as_ref();
+        let is_in_turns = confirm.is_some_and(|confirm| confirm.design == Design::Slices);
+        // The attempts that all trials of a start have in common until here.
+        let mut of_starts: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        self.header.schedule.iter().all(|trial| {
+            let Some(attempts) = done.get(&trial.number) else {
+                return false;
+            };
+            let common = of_starts
+                .entry(trial.block)
+                .or_insert_with(|| attempts.clone());
+            common.retain(|attempt| attempts.contains(attempt));
+            !is_in_turns || !common.is_empty()
+        })
+    }
+
     fn load_besides(&self, known: Vec<TrialRecord>) -> Result<CampaignRecord, StoreError> {
         // Asked first: a campaign that ends while its trials are read is then complete, or still
         // called running, never broken.
         let is_running = self.is_running();
         let (trials, strangers) = self.trials_besides(known)?;
-        let done: BTreeSet<u32> = trials
-            .iter()
-            .filter(|trial| trial.is_complete())
-            .map(|trial| trial.number)
-            .collect();
-        let state = if self
-            .header
-            .schedule
-            .iter()
-            .all(|trial| done.contains(&trial.number))
-        {
+        let state = if self.is_all_done(&trials) {
             CampaignState::Complete
         } else if is_running {
             CampaignState::Running

@@ -77,7 +77,7 @@ pub(super) struct BudgetWatch<'a> {
     last: Option<Cost>,
     /// What the load takes that the next start begins with.
     loading: Duration,
-    /// Starts that are complete.
+    /// Starts that were noted.
     booked: u32,
     seen: Seen,
     /// Steps that are not in the next start: those that have been measured enough, and those that

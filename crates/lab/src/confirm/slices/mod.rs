@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::plan::{Cell, Workload};
 use plimsoll_core::schedule::ScheduledTrial;
+use plimsoll_store::event::Event;
 use plimsoll_store::layout::EVENTS_FILE;
 use plimsoll_store::{Reserve, Stamped, TrialRecord, read_events};
 
@@ -76,10 +77,12 @@ fn run_with(
         .iter()
         .filter_map(|start| Some((start.number, start.broken()?)))
         .collect();
-    let decided = |block, broken: &BTreeMap<u32, usize>| CampaignEnd::Decided {
+    let decided = |block, broken: &BTreeMap<u32, usize>, has_time| CampaignEnd::Decided {
         block,
         broken: broken.values().sum(),
+        has_time,
     };
+    let mut has_time = true;
     for start in &all {
         let number = start.number;
         if start.is_complete() {
@@ -87,18 +90,19 @@ fn run_with(
         }
         let again = start.steps();
         // What was there and is damaged runs again, however much else there is.
-        if number > 1
+        if (number > 1 || !again.is_empty())
             && !start.is_damaged()
             && let Some(watch) = &mut watch
         {
             let block = last_start(&all).max(number - 1);
             watch.expect_load(run.states.loading_of(number));
-            let is_over = match again.is_empty() {
-                true => has_enough(run, workload, watch, block),
-                false => has_no_time(run, workload, watch, block, again),
-            };
-            if is_over {
-                return Ok(decided(block, &broken));
+            if !again.is_empty() {
+                has_time = has_time && !has_no_time(run, workload, watch, block, again);
+                if !has_time {
+                    continue;
+                }
+            } else if let Some(end) = end_behind(run, workload, watch, block) {
+                return Ok(decided(block, &broken, has_time && end == BudgetEnd::Done));
             }
         }
         let attempt = start.next_attempt();
@@ -138,10 +142,13 @@ fn run_with(
             return Ok(CampaignEnd::Interrupted);
         }
         if number < starts && run.observer.is_enough(runner.campaign, number) {
-            return Ok(decided(number, &broken));
+            return Ok(decided(number, &broken, has_time));
         }
     }
-    Ok(CampaignEnd::of_broken(broken.values().sum()))
+    Ok(match has_time {
+        true => CampaignEnd::of_broken(broken.values().sum()),
+        false => decided(last_start(&all), &broken, has_time),
+    })
 }
 
 /// A start of the schedule, with what earlier runs of the campaign did of it.
@@ -190,15 +197,20 @@ impl<'a, 'd> Scheduled<'a, 'd> {
         attempts.max().unwrap_or(0) + 1
     }
 
-    /// How many trials its last attempt left open; none if it never began, or is complete.
+    /// How many trials of its last attempt broke; none if it never began, was interrupted, or is
+    /// complete.
     fn broken(&self) -> Option<usize> {
-        let has_begun = !self.attempts.is_empty() && !self.is_complete();
-        has_begun.then(|| self.trials.len() - self.complete_in(self.next_attempt() - 1))
+        let last = self.of_attempt(self.next_attempt() - 1);
+        let is_broken = |record: &&&TrialRecord| !record.is_complete() && !was_stopped(record);
+        let broken = last.filter(is_broken).count();
+        (broken > 0 && !self.is_complete()).then_some(broken)
     }
 
+    /// Whether files of an attempt are damaged, or were removed because they are.
     fn is_damaged(&self) -> bool {
-        let mut attempts = self.attempts.iter();
-        attempts.any(|record| record.damage.is_some())
+        let is_damaged = self.attempts.iter().any(|record| record.damage.is_some());
+        let last = self.of_attempt(self.next_attempt() - 1).count();
+        is_damaged || (last > 0 && last < self.trials.len())
     }
 
     /// What its first attempt was to run, in order, which another one repeats whole; empty if it
@@ -217,13 +229,29 @@ impl<'a, 'd> Scheduled<'a, 'd> {
     }
 }
 
+/// Whether the user ended a trial.
+fn was_stopped(record: &TrialRecord) -> bool {
+    record
+        .events
+        .iter()
+        .any(|stamped| matches!(&stamped.event, Event::TrialFailed(failed) if failed.interrupted))
+}
+
+/// Why a campaign with a budget ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BudgetEnd {
+    /// Nothing is left to measure.
+    Done,
+    NoTime,
+}
+
 /// Whether a campaign with a budget ends behind this start. What has been reached is reported.
-fn has_enough(
+fn end_behind(
     run: &mut CampaignRun<'_, '_>,
     workload: &Workload,
     watch: &mut BudgetWatch<'_>,
     start: u32,
-) -> bool {
+) -> Option<BudgetEnd> {
     let campaign = run.runner.campaign;
     let settled = run.observer.settled(campaign);
     let summary = watch.look(campaign, workload, start, settled.as_ref());
@@ -233,7 +261,10 @@ fn has_enough(
     for line in summary.iter().chain(&no_time) {
         run.observer.notice(Notice::Remark(line));
     }
-    is_done || no_time.is_some()
+    match is_done {
+        true => Some(BudgetEnd::Done),
+        false => no_time.map(|_| BudgetEnd::NoTime),
+    }
 }
 
 /// Whether there is no time to run a start again, which is to have these steps.
@@ -270,9 +301,9 @@ fn span(events: &[Stamped]) -> Option<(u64, u64)> {
     Some((events.first()?.t_ns, events.last()?.t_ns))
 }
 
-/// A campaign that is silent for longer, in nanoseconds, was not running: it copies data between two
-/// starts, which is in no event.
-const SILENT_NS: u64 = 60_000_000_000;
+/// A campaign that is silent for longer, in nanoseconds, is taken not to have been running: between
+/// two starts it copies data, which is in no event and mostly takes less.
+const SILENT_NS: u64 = 10_000_000_000;
 
 /// How much these spans of time cover together, with the short breaks between them.
 fn covered(mut spans: Vec<(u64, u64)>) -> u64 {
@@ -307,7 +338,69 @@ fn last_start(all: &[Scheduled<'_, '_>]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::schedule::schedule;
+
     use super::*;
+    use crate::sample_trials::{DONE, started, stopped};
+
+    /// A start of two trials, by their ends in its attempts: not begun, cut off, stopped, done.
+    fn with_attempts(attempts: &[[&str; 2]], check: impl Fn(&Scheduled<'_, '_>)) {
+        let schedule = schedule(2, 1, 7);
+        let mut done = Vec::new();
+        for (attempt, ends) in (1..).zip(attempts) {
+            for (of, end) in schedule.iter().zip(ends) {
+                let events = match *end {
+                    "done" => vec![DONE],
+                    "stopped" => vec![stopped()],
+                    "cut off" => Vec::new(),
+                    _ => continue,
+                };
+                done.push(started(of.number, attempt, None, &events));
+            }
+        }
+        check(&Scheduled::of(1, &schedule, &done));
+    }
+
+    #[test]
+    fn a_start_is_complete_if_all_of_one_attempt_are() {
+        for (attempts, is_complete, broken, is_damaged) in [
+            (&[][..], false, None, false),
+            (&[["done", "done"]], true, None, false),
+            (&[["done", "cut off"]], false, Some(1), false),
+            // Each was complete once, and never both.
+            (
+                &[["done", "cut off"], ["cut off", "done"]],
+                false,
+                Some(1),
+                false,
+            ),
+            (&[["done", "cut off"], ["done", "done"]], true, None, false),
+            (
+                &[["done", "done"], ["cut off", "cut off"]],
+                true,
+                None,
+                false,
+            ),
+            // Nothing broke: the user stopped it.
+            (&[["stopped", "stopped"]], false, None, false),
+            (
+                &[["done", "cut off"], ["stopped", "stopped"]],
+                false,
+                None,
+                false,
+            ),
+            // A folder that was removed, because files of it were damaged.
+            (&[["done", "gone"]], false, None, true),
+        ] {
+            with_attempts(attempts, |start| {
+                let found = (start.is_complete(), start.broken(), start.is_damaged());
+                assert_eq!(found, (is_complete, broken, is_damaged), "{attempts:?}");
+                assert_eq!(start.next_attempt() as usize, attempts.len() + 1);
+                let steps = start.steps().first().map(String::as_str);
+                assert_eq!(steps, (!attempts.is_empty()).then_some("point-query"));
+            });
+        }
+    }
 
     /// Only complete trials counted, one start after the other: loads, and starts that broke, were
     /// free in a campaign that went on.
@@ -319,7 +412,9 @@ mod tests {
         // One within another, and a break between runs.
         let later = 31 + SILENT_NS;
         assert_eq!(covered(vec![(0, 30), (5, 6), (later, later + 1)]), 31);
-        // What comes between two starts is of the campaign.
+        // What comes between two starts is of the campaign, and a pause of its user is not.
         assert_eq!(covered(vec![(7, 30), (35, 40)]), 33);
+        let s = 1_000_000_000;
+        assert_eq!(covered(vec![(0, 22 * s), (59 * s, 62 * s)]), 25 * s);
     }
 }
