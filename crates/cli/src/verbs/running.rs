@@ -139,7 +139,9 @@ pub fn tell_what_broke(broken: usize, path: &str, resume: Option<&str>) {
     tell!("{trials} not complete; logs are in {path}/trials");
     let again = match resume {
         Some(resume) => format!("to try the rest again: {resume}"),
-        None => "the budget has no time to try the rest again: confirm it anew".to_owned(),
+        None => {
+            "there is no time left to try the rest; give a new campaign a longer budget".to_owned()
+        }
     };
     tell!("what failed by its config or plan needs a changed plan and a new run; {again}");
 }

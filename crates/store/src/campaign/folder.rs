@@ -245,7 +245,7 @@ impl CampaignDir {
     }
 
     /// Whether each trial has a complete attempt. By slices those of a start have the same one:
-    /// candidates that were not up together are no pairs.
+    /// candidates that were not up together make no pairs.
     fn is_all_done(&self, trials: &[TrialRecord]) -> bool {
         let complete = trials.iter().filter(|trial| trial.is_complete());
         let mut done: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
