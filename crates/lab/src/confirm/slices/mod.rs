@@ -17,7 +17,7 @@ use plimsoll_core::plan::{Cell, Workload};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::Event;
 use plimsoll_store::layout::EVENTS_FILE;
-use plimsoll_store::{Reserve, Stamped, TrialRecord, read_events};
+use plimsoll_store::{Confirm, Reserve, Stamped, TrialRecord, read_events};
 
 use self::budget::{BudgetWatch, Cost};
 pub(crate) use self::start::wait_in_turns;
@@ -66,51 +66,112 @@ fn run_with(
     let all: Vec<Scheduled<'_, '_>> = (1..=starts)
         .map(|number| Scheduled::of(number, &header.schedule, done))
         .collect();
-    let mut watch = confirm.budget.as_ref().map(|budget| {
+    let watch = confirm.budget.as_ref().map(|budget| {
         BudgetWatch::new(budget, per_step(confirm), starts, workload.steps()).go_on(
             earlier.time,
             all.iter().filter_map(Scheduled::took).collect(),
         )
     });
-    // Of each start that began and is not complete.
-    let mut broken: BTreeMap<u32, usize> = all
+    let broken = all
         .iter()
-        .filter_map(|start| Some((start.number, start.broken()?)))
-        .collect();
-    let decided = |block, broken: &BTreeMap<u32, usize>, has_time| CampaignEnd::Decided {
-        block,
-        broken: broken.values().sum(),
-        has_time,
+        .filter_map(|start| Some((start.number, start.broken()?)));
+    let mut books = Books {
+        watch,
+        broken: broken.collect(),
+        has_time: true,
+        last_start: last_start(&all),
     };
-    let mut has_time = true;
-    for start in &all {
+    for start in all.iter().filter(|start| !start.is_complete()) {
+        match books.look(run, workload, start) {
+            Next::Begins => {}
+            Next::StaysOpen => continue,
+            Next::EndsCampaign(end) => return Ok(end),
+        }
+        books.run(run, confirm, start, kept)?;
+        if run.is_stopped() {
+            return Ok(CampaignEnd::Interrupted);
+        }
         let number = start.number;
-        if start.is_complete() {
-            continue;
+        if number < starts && run.observer.is_enough(runner.campaign, number) {
+            return Ok(books.decided(number, books.has_time));
         }
-        let again = start.steps();
+    }
+    Ok(books.end())
+}
+
+/// What a campaign has used of its budget, and what broke in it.
+struct Books<'a> {
+    watch: Option<BudgetWatch<'a>>,
+    /// By start, how many of its trials broke in its last attempt.
+    broken: BTreeMap<u32, usize>,
+    /// Whether starts that are open can be repeated within the budget.
+    has_time: bool,
+    /// The last start that earlier runs of the campaign came to.
+    last_start: u32,
+}
+
+/// What becomes of a start.
+enum Next {
+    Begins,
+    /// There is no time to repeat it.
+    StaysOpen,
+    EndsCampaign(CampaignEnd),
+}
+
+impl Books<'_> {
+    /// Whether a start may begin.
+    fn look(
+        &mut self,
+        run: &mut CampaignRun<'_, '_>,
+        workload: &Workload,
+        start: &Scheduled<'_, '_>,
+    ) -> Next {
+        let (number, again) = (start.number, start.steps());
+        let is_first = number == 1 && again.is_empty();
         // What was there and is damaged runs again, however much else there is.
-        if (number > 1 || !again.is_empty())
-            && !start.is_damaged()
-            && let Some(watch) = &mut watch
-        {
-            let block = last_start(&all).max(number - 1);
-            watch.expect_load(run.states.loading_of(number));
-            if !again.is_empty() {
-                has_time = has_time && !has_no_time(run, workload, watch, block, again);
-                if !has_time {
-                    continue;
+        let watch = self.watch.as_mut();
+        let Some(watch) = watch.filter(|_| !is_first && !start.is_damaged()) else {
+            return Next::Begins;
+        };
+        let behind = self.last_start.max(number - 1);
+        watch.expect_load(run.states.loading_of(number));
+        if again.is_empty() {
+            return match end_behind(run, workload, watch, behind) {
+                None => Next::Begins,
+                Some(end) => {
+                    let has_time = self.has_time && end == BudgetEnd::Done;
+                    Next::EndsCampaign(self.decided(behind, has_time))
                 }
-            } else if let Some(end) = end_behind(run, workload, watch, block) {
-                return Ok(decided(block, &broken, has_time && end == BudgetEnd::Done));
-            }
+            };
         }
-        let attempt = start.next_attempt();
-        let trials = &start.trials;
+        if self.has_time
+            && let Some(line) = watch.why_no_time(&named(workload, again), behind)
+        {
+            run.observer.notice(Notice::Remark(&line));
+            self.has_time = false;
+        }
+        match self.has_time {
+            true => Next::Begins,
+            false => Next::StaysOpen,
+        }
+    }
+
+    /// Runs a start, and notes what it took.
+    fn run<'r>(
+        &mut self,
+        run: &mut CampaignRun<'r, '_>,
+        confirm: &'r Confirm,
+        scheduled: &Scheduled<'r, '_>,
+        kept: &mut KeptData,
+    ) -> Result<(), LabError> {
+        let runner = run.runner;
+        let number = scheduled.number;
+        let trials = &scheduled.trials;
+        let attempt = scheduled.next_attempt();
         let cells: Vec<&Cell> = trials.iter().map(|trial| runner.cell(trial.cell)).collect();
         run.observer.notice(Notice::StartBegins {
             start: number,
-            starts,
+            starts: confirm.starts.unwrap_or(1),
             cells: &cells,
             attempt,
         });
@@ -119,8 +180,8 @@ fn run_with(
             attempt,
             trials,
             load: run.states.load_of(number),
-            watch: watch.as_ref(),
-            again,
+            watch: self.watch.as_ref(),
+            again: scheduled.steps(),
         };
         // The room of the start before may be used up.
         let _reserve = Reserve::take(&runner.campaign.path);
@@ -129,26 +190,33 @@ fn run_with(
         let cost = start.cost();
         let closing = Instant::now();
         match start.close_trials(kept)? {
-            0 => broken.remove(&number),
-            some => broken.insert(number, some),
+            0 => self.broken.remove(&number),
+            some => self.broken.insert(number, some),
         };
-        if let (Some(watch), Some(cost)) = (&mut watch, cost) {
+        if let (Some(watch), Some(cost)) = (&mut self.watch, cost) {
             watch.book(Cost {
                 setup: cost.setup + closing.elapsed(),
                 ..cost
             });
         }
-        if run.is_stopped() {
-            return Ok(CampaignEnd::Interrupted);
-        }
-        if number < starts && run.observer.is_enough(runner.campaign, number) {
-            return Ok(decided(number, &broken, has_time));
+        Ok(())
+    }
+
+    fn decided(&self, block: u32, has_time: bool) -> CampaignEnd {
+        CampaignEnd::Decided {
+            block,
+            broken: self.broken.values().sum(),
+            has_time,
         }
     }
-    Ok(match has_time {
-        true => CampaignEnd::of_broken(broken.values().sum()),
-        false => decided(last_start(&all), &broken, has_time),
-    })
+
+    /// All starts were looked at.
+    fn end(&self) -> CampaignEnd {
+        match self.has_time {
+            true => CampaignEnd::of_broken(self.broken.values().sum()),
+            false => self.decided(self.last_start, false),
+        }
+    }
 }
 
 /// A start of the schedule, with what earlier runs of the campaign did of it.
@@ -265,21 +333,6 @@ fn end_behind(
         true => Some(BudgetEnd::Done),
         false => no_time.map(|_| BudgetEnd::NoTime),
     }
-}
-
-/// Whether there is no time to run a start again, which is to have these steps.
-fn has_no_time(
-    run: &mut CampaignRun<'_, '_>,
-    workload: &Workload,
-    watch: &BudgetWatch<'_>,
-    start: u32,
-    again: &[String],
-) -> bool {
-    let no_time = watch.why_no_time(&named(workload, again), start);
-    if let Some(line) = &no_time {
-        run.observer.notice(Notice::Remark(line));
-    }
-    no_time.is_some()
 }
 
 /// How long earlier runs of the campaign took: what its trials cover together, the making of the
