@@ -992,8 +992,8 @@ come out the same is not made again.")]
 pub struct MakeBuild {
     /// ENGINE[@VERSION]
     pub name: BuildName,
-    /// Flag set: o2, o3, o2nofp, o2nofp_links, o3nofp, rel, rel_o2nofp, withdbg, native_lto, profile or one of
-    /// your own [default: the recipe's, o2nofp]
+    /// Flag set: o2, o3, o2nofp, o2nofp_links, o3nofp, rel, rel_o2nofp, withdbg, native_lto, profile
+    /// or one of your own [default: the recipe's, o2nofp]
     #[arg(long, value_name = "SET", allow_hyphen_values = true)]
     pub flags: Option<String>,
     /// Your own source: a folder, a tarball, or a git checkout and a revision

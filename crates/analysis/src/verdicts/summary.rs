@@ -79,9 +79,12 @@ fn sentence(of_cell: &[&Finding]) -> String {
     }
     let (waiting, over): (Vec<&Finding>, Vec<&Finding>) =
         of_cell.iter().partition(|finding| finding.needed.is_some());
+    let judged = over.iter().filter(|finding| finding.call.is_judged());
+    let judged = judged.count();
+    // The verdicts behind "no difference" are then of the same steps.
+    let is_divided = parts.is_empty() && judged > 0 && judged == all;
     if parts.is_empty() {
-        let judged = over.iter().filter(|finding| finding.call.is_judged());
-        parts.extend(match judged.count() {
+        parts.extend(match judged {
             0 if waiting.is_empty() => Some("nothing could be judged".to_owned()),
             0 => None,
             judged => Some(format!(
@@ -104,7 +107,7 @@ fn sentence(of_cell: &[&Finding]) -> String {
         })
         .collect();
     parts.extend(Some(rest.join(", ")).filter(|rest| !rest.is_empty()));
-    parts.join("; ")
+    parts.join(if is_divided { ": " } else { "; " })
 }
 
 /// `10 of 10 steps cannot be judged yet: 7 blocks so far, and 8 are needed`; of several numbers the
