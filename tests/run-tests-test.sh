@@ -99,7 +99,7 @@ MAKE
 chmod +x "$scratch/bin/make"
 order_with_make="make models
 $order"
-all_with_make="make models in $(basename "$PWD"), $(nice nice),$all"
+all_with_make="make models in $(basename "$PWD"), $(nice -n 4 nice),$all"
 expect 0 "tests: 12 passed, 0 failed" "$all_with_make" <<EOF
 $order_with_make
 EOF

@@ -13,7 +13,7 @@ if [ "${1:-}" = one ]; then
     folder=$2 binary=$3 name=${3##*/}
     case $4 in
         ignored) name=$name.ignored && set -- "$binary" --ignored --nocapture ;;
-        make) name=make.$name && set -- nice make "$binary" ;;
+        make) name=make.$name && set -- nice -n 4 make "$binary" ;;
         *) set -- "$binary" ;;
     esac
     log=$RUN_TESTS_DIR/$name.log
