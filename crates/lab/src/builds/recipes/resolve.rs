@@ -61,8 +61,9 @@ pub(crate) fn resolve(
 ) -> Result<ResolvedBuild, BuildError> {
     if is_built_in(name) {
         return Err(BuildError::Usage(format!(
-            "{name} is part of this program: there is nothing to fetch, and `plimsoll --version` \
-            has its version; {name}+source is compiled here"
+            "{name} is part of this program: there is nothing to fetch; `plimsoll build list {}` \
+            has the other builds of its engine, if there are any",
+            name.engine
         )));
     }
     let of_engine: Vec<&Recipe> = recipes
