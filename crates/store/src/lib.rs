@@ -36,4 +36,4 @@ pub use files::seal::{Change, Mismatch, check_seal, seal};
 pub use profile::{PROFILES_FOLDER, Profile, ProfileAbout, profile_folder, read_profiles};
 pub use series::{HostSeries, OperationSecond, Turn};
 pub use store::{CampaignSummary, Store, utc_now};
-pub use trial::{TrialPlace, TrialRecord};
+pub use trial::{TrialPlace, TrialRecord, complete_attempt};

@@ -1,5 +1,6 @@
 //! One attempt at one trial, as its folder shows it.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -209,6 +210,23 @@ fn read_environment(path: &Path) -> Result<Option<serde_json::Value>, StoreError
     serde_json::from_slice(&text)
         .map(Some)
         .map_err(|error| StoreError::corrupt(path, error.line(), error.to_string()))
+}
+
+/// The last attempt at a start by slices in which all of its trials went through, of which so many
+/// are scheduled: candidates that were not up together make no pairs.
+pub fn complete_attempt<'a>(
+    scheduled: usize,
+    attempts: impl IntoIterator<Item = &'a TrialRecord>,
+) -> Option<u32> {
+    let attempts = attempts.into_iter();
+    let mut complete: BTreeMap<u32, usize> = BTreeMap::new();
+    for record in attempts.filter(|record| record.is_complete()) {
+        *complete.entry(record.attempt).or_default() += 1;
+    }
+    let all = complete
+        .into_iter()
+        .rfind(|(_, trials)| *trials == scheduled);
+    all.map(|(attempt, _)| attempt)
 }
 
 /// `<number>-<cell>-a<attempt>`, with `_` for what would lead out of the folder.

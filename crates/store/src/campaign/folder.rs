@@ -13,7 +13,7 @@ use crate::campaign::imported::{IMPORTED_FILE, Imported, read_imported};
 use crate::error::RESTORE_HEADER;
 use crate::files::durable::{read_file, write_in_folder, write_json_atomically};
 use crate::files::lock::{CampaignLock, is_held};
-use crate::trial::{TrialRecord, folder_name, read_folder_name};
+use crate::trial::{TrialRecord, complete_attempt, folder_name, read_folder_name};
 use crate::{Design, StoreError};
 
 pub(crate) const HEADER_FILE: &str = "campaign.json";
@@ -244,27 +244,22 @@ impl CampaignDir {
         self.load_besides(before.trials)
     }
 
-    /// Whether each trial has a complete attempt. By slices those of a start have the same one:
-    /// candidates that were not up together make no pairs.
+    /// Whether each trial has a complete attempt; by slices all of a start the same one.
     fn is_all_done(&self, trials: &[TrialRecord]) -> bool {
-        let complete = trials.iter().filter(|trial| trial.is_complete());
-        let mut done: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-        for trial in complete {
-            done.entry(trial.number).or_default().insert(trial.attempt);
-        }
         let confirm = self.header.confirm.as_ref();
         let is_in_turns = confirm.is_some_and(|confirm| confirm.design == Design::Slices);
-        // The attempts that all trials of a start have in common until here.
-        let mut of_starts: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-        self.header.schedule.iter().all(|trial| {
-            let Some(attempts) = done.get(&trial.number) else {
-                return false;
+        let mut together: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for trial in &self.header.schedule {
+            let key = if is_in_turns {
+                trial.block
+            } else {
+                trial.number
             };
-            let common = of_starts
-                .entry(trial.block)
-                .or_insert_with(|| attempts.clone());
-            common.retain(|attempt| attempts.contains(attempt));
-            !is_in_turns || !common.is_empty()
+            together.entry(key).or_default().insert(trial.number);
+        }
+        together.values().all(|numbers| {
+            let attempts = trials.iter().filter(|of| numbers.contains(&of.number));
+            complete_attempt(numbers.len(), attempts).is_some()
         })
     }
 

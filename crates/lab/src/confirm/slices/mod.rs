@@ -17,7 +17,7 @@ use plimsoll_core::plan::{Cell, Workload};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_store::event::Event;
 use plimsoll_store::layout::EVENTS_FILE;
-use plimsoll_store::{Confirm, Reserve, Stamped, TrialRecord, read_events};
+use plimsoll_store::{Confirm, Reserve, Stamped, TrialRecord, complete_attempt, read_events};
 
 use self::budget::{BudgetWatch, Cost};
 pub(crate) use self::start::wait_in_turns;
@@ -246,13 +246,7 @@ impl<'a, 'd> Scheduled<'a, 'd> {
     }
 
     fn complete_attempt(&self) -> Option<u32> {
-        (1..self.next_attempt()).find(|attempt| self.complete_in(*attempt) == self.trials.len())
-    }
-
-    fn complete_in(&self, attempt: u32) -> usize {
-        self.of_attempt(attempt)
-            .filter(|record| record.is_complete())
-            .count()
+        complete_attempt(self.trials.len(), self.attempts.iter().copied())
     }
 
     fn of_attempt(&self, attempt: u32) -> impl Iterator<Item = &&'d TrialRecord> {
