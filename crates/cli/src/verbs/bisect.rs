@@ -1,13 +1,14 @@
 //! `bisect`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 
 use plimsoll_core::name::BuildName;
 use plimsoll_core::units::parse_duration_ns;
 use plimsoll_lab::bisect::{
-    BisectRequest, BuildCommand, Candidates, CommitMaker, CommitRecipe, SearchEnd, SearchNotice,
-    SearchOutcome, Step, Watcher, Weight, bisect as search,
+    BisectRequest, BuildCommand, Candidates, Commit, CommitMaker, CommitRecipe, SearchEnd,
+    SearchNotice, SearchOutcome, Step, Watcher, Weight, bisect as search,
 };
 use plimsoll_lab::builds::{BuildCache, is_built_in};
 use plimsoll_lab::{
@@ -41,6 +42,7 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> VerbResult {
         .map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
     let candidates = candidates(&store, &builds, &program, arguments)?;
     let names = candidates.names().to_vec();
+    let subjects = candidates.subjects();
     let step = candidates.step_name(&arguments.step)?;
     let data_dir = places.data_dir()?;
     let halvings = (names.len() - 1)
@@ -69,6 +71,7 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> VerbResult {
     }
     let result = Found {
         names: &names,
+        subjects: &subjects,
         step: &step,
         ended: &ended,
         campaigns,
@@ -125,7 +128,11 @@ fn candidates(
         let maker = CommitMaker::Recipe(recipe);
         let (first, last) = (&commits[0], &commits[commits.len() - 1]);
         return Ok(Candidates::of_commits(
-            &loaded, &commits, maker, first, last,
+            &loaded,
+            &commits,
+            maker,
+            &first.name,
+            &last.name,
         )?);
     }
     let names: Vec<BuildName> = if has_names {
@@ -158,8 +165,8 @@ fn plan_of(header: &CampaignHeader) -> LoadedPlan {
     }
 }
 
-/// One commit a line.
-fn read_commits(file: &Path) -> Result<Vec<String>, Failure> {
+/// One commit a line, with its subject behind it if `git log --oneline` wrote the file.
+fn read_commits(file: &Path) -> Result<Vec<Commit>, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| {
         Failure::usage(format!(
             "the commits {} cannot be read: {error}",
@@ -168,9 +175,8 @@ fn read_commits(file: &Path) -> Result<Vec<String>, Failure> {
     })?;
     Ok(text
         .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .map(str::to_owned)
+        .filter(|line| !line.trim().is_empty())
+        .map(Commit::from_line)
         .collect())
 }
 
@@ -269,7 +275,7 @@ fn posterior_line(names: &[String], weight: &Weight) -> String {
         ", not yet beyond doubt"
     };
     format!(
-        "steps: {} (bad / good {ratio:.3}, ±{error:.1} %{doubt}{})",
+        "steps: {} (bad / good {ratio:.3}, standard error {error:.1} %{doubt}{})",
         likely.join(", "),
         control_in_words(weight)
     )
@@ -288,6 +294,8 @@ fn control_in_words(weight: &Weight) -> String {
 
 struct Found<'a> {
     names: &'a [String],
+    /// What is known of commits, by name.
+    subjects: &'a BTreeMap<String, String>,
     step: &'a str,
     ended: &'a SearchEnd,
     campaigns: Vec<String>,
@@ -316,27 +324,42 @@ impl Found<'_> {
         )
     }
 
-    /// `sqlite.r4: -28.8 % [-30.9, -26.6] against sqlite.r3 (97.9 %)`
+    /// `sqlite.r4: -28.8 % [-30.9, -26.6] against sqlite.r3 (97.9 %)`, and below it the subjects of
+    /// the commits that it names.
     fn step_line(&self, step: &Step) -> String {
         let names = self.names;
         let percent = |ratio: f64| 100.0 * (ratio - 1.0);
         let (ratio, (low, high)) = self.size(step);
         let (old, new) = (&names[step.before], &names[step.last]);
-        let place = match step.last - step.before {
-            1 => new.clone(),
+        let among = &names[step.before + 1..=step.last];
+        let (place, named) = match among.len() {
+            1 => (new.clone(), among),
             _ if step.is_located => {
-                let among = names[step.before + 1..=step.last].join(", ");
-                format!("one of {among} (those between could not be probed)")
+                let place = among.join(", ");
+                (
+                    format!("one of {place} (those between could not be probed)"),
+                    among,
+                )
             }
-            builds => format!("one of the {builds} builds after {old}, up to {new}"),
+            builds => (
+                format!("one of the {builds} builds after {old}, up to {new}"),
+                &[][..],
+            ),
         };
-        format!(
+        let mut line = format!(
             "{place}: {:+.1} % [{:+.1}, {:+.1}] against {old} ({:.1} %)",
             percent(ratio),
             percent(low),
             percent(high),
             100.0 * step.probability
-        )
+        );
+        let subjects = named
+            .iter()
+            .filter_map(|name| self.subjects.get_key_value(name));
+        for (name, subject) in subjects {
+            line.push_str(&format!("\n  {name} {subject}"));
+        }
+        line
     }
 
     fn headline(&self) -> String {
@@ -376,7 +399,7 @@ impl Found<'_> {
             ));
             let probed = weight.probes.iter().map(|(build, evidence)| {
                 format!(
-                    "{}: {:.3} of {} (±{:.1} %)",
+                    "{}: {:.3} of {} (standard error {:.1} %)",
                     names[*build],
                     evidence.log_ratio.exp(),
                     names[0],
@@ -407,7 +430,12 @@ impl Found<'_> {
         let builds = self.names.iter().enumerate().map(|(i, name)| {
             let of_build = posterior.as_ref().filter(|_| i > 0).map(|all| all[i - 1]);
             let is_skipped = ended.skipped.contains(&i);
-            json!({"build": name, "posterior": of_build, "skipped": is_skipped})
+            json!({
+                "build": name,
+                "subject": self.subjects.get(name),
+                "posterior": of_build,
+                "skipped": is_skipped,
+            })
         });
         let probes = weight.iter().flat_map(|weight| &weight.probes);
         let probes = probes.map(|(build, evidence)| {

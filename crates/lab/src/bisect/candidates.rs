@@ -224,9 +224,33 @@ enum Source {
     },
 }
 
+/// A commit, as a line of `git log --oneline` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// A hash or tag.
+    pub name: String,
+    /// Its first line, without control characters; empty if it is not known.
+    pub subject: String,
+}
+
+impl Commit {
+    /// `NAME` or `NAME SUBJECT`.
+    pub fn from_line(line: &str) -> Self {
+        let line = line.trim();
+        let (name, subject) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let is_shown = |c: &char| !c.is_control();
+        Self {
+            name: name.to_owned(),
+            subject: subject.trim().chars().filter(is_shown).collect(),
+        }
+    }
+}
+
 /// Builds from the good one, the first, to the bad one, the last.
 pub struct Candidates {
     names: Vec<String>,
+    /// What commits say of themselves, by name.
+    subjects: BTreeMap<String, String>,
     source: Source,
     /// The plan behind them, for everything but cells.
     plan: Plan,
@@ -336,7 +360,7 @@ impl Candidates {
     /// When a commit's name could mean something to a shell, or good does not come before bad.
     pub fn of_commits(
         plan: &LoadedPlan,
-        commits: &[String],
+        commits: &[Commit],
         maker: CommitMaker,
         good: &str,
         bad: &str,
@@ -347,13 +371,14 @@ impl Candidates {
                 .all(|c| c.is_ascii_alphanumeric() || "._-~".contains(c))
                 && !commit.starts_with('-')
         };
-        if let Some(strange) = commits.iter().find(|commit| !is_plain(commit)) {
+        let names: Vec<String> = commits.iter().map(|commit| commit.name.clone()).collect();
+        if let Some(strange) = names.iter().find(|commit| !is_plain(commit)) {
             return Err(LabError::Usage(format!(
                 "the commit \"{strange}\" is not a hash or tag; write letters, digits, '.', '_', \
                 '-' and '~'"
             )));
         }
-        let (first, last) = ends(commits, commits, good, bad)?;
+        let (first, last) = ends(&names, &names, good, bad)?;
         let engine = plan.plan.cells[plan.plan.base].build.engine;
         let source = Source::Commits {
             plan: Box::new(plan.clone()),
@@ -361,12 +386,19 @@ impl Candidates {
             engine,
             made: BTreeMap::new(),
         };
-        Ok(Self::of_plan(plan, commits[first..=last].to_vec(), source))
+        let subjects = commits[first..=last].iter().cloned();
+        Ok(Self {
+            subjects: subjects
+                .map(|commit| (commit.name, commit.subject))
+                .collect(),
+            ..Self::of_plan(plan, names[first..=last].to_vec(), source)
+        })
     }
 
     fn of_plan(plan: &LoadedPlan, names: Vec<String>, source: Source) -> Self {
         Self {
             names,
+            subjects: BTreeMap::new(),
             source,
             plan: plan.plan.clone(),
             plan_text: plan.text.clone(),
@@ -378,6 +410,13 @@ impl Candidates {
     /// What they are called, in order.
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// The first lines of commits, by their names: those that are known.
+    pub fn subjects(&self) -> BTreeMap<String, String> {
+        let mut subjects = self.subjects.clone();
+        subjects.retain(|_, subject| !subject.is_empty());
+        subjects
     }
 
     /// The full name of the step that is called so.
@@ -586,7 +625,7 @@ mod tests {
             text: text.to_owned(),
             dir: None,
         };
-        let commits = ["old", "broken", "new"].map(str::to_owned);
+        let commits = ["old", "broken  Sort\u{1b}[2J twice", "new"].map(Commit::from_line);
         let command = BuildCommand::new(&format!(
             "test {{commit}} != broken && echo {}/{{commit}}",
             dir.path().display()
@@ -595,6 +634,9 @@ mod tests {
         let mut candidates =
             Candidates::of_commits(&plan, &commits, CommitMaker::Command(command), "old", "new")
                 .unwrap();
+        assert_eq!(candidates.names(), ["old", "broken", "new"]);
+        let subjects = BTreeMap::from([("broken".to_owned(), "Sort[2J twice".to_owned())]);
+        assert_eq!(candidates.subjects(), subjects);
         let builds = BuildCache::new(dir.path().join("cache"));
         let mut cell = |index: usize| {
             candidates

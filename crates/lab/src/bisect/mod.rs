@@ -15,7 +15,7 @@ mod search;
 mod simulated;
 
 pub use campaigns::{BisectRequest, Watcher, bisect};
-pub use candidates::{BuildCommand, Candidates, CommitMaker};
+pub use candidates::{BuildCommand, Candidates, Commit, CommitMaker};
 pub use plimsoll_analysis::bisection::{Probe, Weight, weigh};
 pub use plimsoll_stats::Step;
 pub use recipe::CommitRecipe;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use plimsoll_core::engines::EngineName;
 use plimsoll_core::name::BuildName;
 
+use super::candidates::Commit;
 use crate::builds::make::git::{commit_of, is_so, lines};
 use crate::builds::{BuildCache, GivenSource, MakeRequest};
 use crate::error::LabError;
@@ -29,7 +30,7 @@ impl CommitRecipe {
     ///
     /// # Errors
     /// When the checkout lacks one of them, or `bad` does not come after `good`.
-    pub fn commits(&self, good: &str, bad: &str) -> Result<Vec<String>, LabError> {
+    pub fn commits(&self, good: &str, bad: &str) -> Result<Vec<Commit>, LabError> {
         let repository = self.repository.as_path();
         let (first, last) = (commit_of(repository, good)?, commit_of(repository, bad)?);
         let is_before = is_so(repository, &["merge-base", "--is-ancestor", &first, &last])?;
@@ -40,10 +41,18 @@ impl CommitRecipe {
             )));
         }
         let range = format!("{first}..{last}");
-        let list = ["rev-list", "--reverse", "--first-parent", &range];
-        let later = lines(repository, &list)?;
-        let short = |commit: String| commit.chars().take(HASH_DIGITS).collect();
-        Ok([first].into_iter().chain(later).map(short).collect())
+        let log = ["log", "--no-show-signature", "--format=%H %s"];
+        let mut all = lines(repository, &[&log[..], &["--no-walk", &first]].concat())?;
+        let later = ["--reverse", "--first-parent", &range];
+        all.extend(lines(repository, &[&log[..], &later].concat())?);
+        let short = |line: String| {
+            let commit = Commit::from_line(&line);
+            Commit {
+                name: commit.name.chars().take(HASH_DIGITS).collect(),
+                ..commit
+            }
+        };
+        Ok(all.into_iter().map(short).collect())
     }
 
     /// Makes the build of a commit, unless the cache has it. The inner error says why the commit
@@ -104,9 +113,11 @@ mod tests {
         let all = recipe.commits("one", "three").unwrap();
         assert_eq!(all.len(), 3);
         assert!(
-            all.iter().all(|commit| commit.len() == HASH_DIGITS),
+            all.iter().all(|commit| commit.name.len() == HASH_DIGITS),
             "{all:?}"
         );
+        let subjects: Vec<&str> = all.iter().map(|commit| commit.subject.as_str()).collect();
+        assert_eq!(subjects, ["one", "two", "three"]);
         assert_eq!(recipe.commits("two", "HEAD").unwrap(), all[1..]);
         for (good, bad, wanted) in [
             ("three", "one", "three does not come before one"),
