@@ -475,20 +475,22 @@ fn explain_steps(steps: &[StepForecast]) {
 }
 
 fn explain_confirm(confirm: &ConfirmForecast, verdicts: Option<Verdicts>) {
+    let is_the_plans = matches!(verdicts, Some(Verdicts::Budget(_)));
     let by_slices = match (&confirm.slices, &confirm.no_slices) {
-        // The plan's own, which stands at the top.
-        _ if matches!(verdicts, Some(Verdicts::Budget(_))) => "by slices as the plan has it".into(),
         (Some(slices), _) => {
-            let without = if slices.left_out.is_empty() {
-                String::new()
-            } else {
-                format!(", without {}", slices.left_out.join(", "))
+            let without = match slices.left_out.as_slice() {
+                [] => String::new(),
+                steps => format!(", without {}, which cannot take turns", steps.join(", ")),
             };
-            format!(
-                "by slices at most {} and {} of disk{without}",
-                seconds(slices.seconds.round()),
-                format_bytes(slices.disk_bytes)
-            )
+            match is_the_plans {
+                // It stands at the top.
+                true => format!("by slices as the plan has it{without}"),
+                false => format!(
+                    "by slices at most {} and {} of disk{without}",
+                    seconds(slices.seconds.round()),
+                    format_bytes(slices.disk_bytes)
+                ),
+            }
         }
         (None, reason) => format!("not by slices: {}", reason.as_deref().unwrap_or_default()),
     };
