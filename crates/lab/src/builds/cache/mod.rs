@@ -219,8 +219,18 @@ impl BuildCache {
             &self.recipes
         };
         let others = nearest(name, known, &resolved.name);
+        let own = match is_source {
+            true => format!(
+                "\n  from a tarball or checkout of yours: `plimsoll build make {} --source PATH`",
+                name.engine
+            ),
+            false => String::new(),
+        };
         let refusals = refusals.join("\n  ");
-        BuildError::Gone(format!("{} is gone; {others}\n  {refusals}", resolved.name))
+        BuildError::Gone(format!(
+            "{} is gone; {others}\n  {refusals}{own}",
+            resolved.name
+        ))
     }
 
     /// Installs the first of the recipes that still has its package; the inner error says why none

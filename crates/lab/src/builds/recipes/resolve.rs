@@ -340,11 +340,15 @@ fn unknown(name: &BuildName, offered: &[&Recipe]) -> BuildError {
 }
 
 /// Says what else there is where a build is gone. `name` is what was asked for and `gone` what that
-/// meant.
+/// meant, with the flag set if it was to be compiled.
 pub(crate) fn nearest(name: &BuildName, recipes: &[Recipe], gone: &str) -> String {
     let others: Vec<&Recipe> = recipes
         .iter()
-        .filter(|recipe| recipe.engine == name.engine && recipe.name() != gone)
+        .filter(|recipe| recipe.engine == name.engine)
+        .filter(|recipe| {
+            let flags = gone.strip_prefix(&recipe.name());
+            flags.is_none_or(|flags| !flags.is_empty() && !flags.starts_with('-'))
+        })
         .collect();
     list_nearest(name, &others)
 }
@@ -371,6 +375,9 @@ fn list_nearest(name: &BuildName, offered: &[&Recipe]) -> String {
         if !listed.contains(&name) {
             listed.push(name);
         }
+    }
+    if listed.is_empty() {
+        return "there is no other".to_owned();
     }
     let more = listed.len().saturating_sub(LISTED);
     listed.truncate(LISTED);

@@ -793,6 +793,25 @@ fn a_version_that_is_gone_does_not_cost_the_source_that_is_kept() {
     assert!(make(&cache, &request("17", "o3")).unwrap().is_new);
 }
 
+/// Was "postgres@17+source-o2 is gone; the nearest are: postgres@17+source".
+#[test]
+fn a_source_that_is_gone_is_not_offered_in_its_place() {
+    let place = Place::new();
+    let mut cache = place.cache();
+    cache.fetcher = Box::new(Offline);
+    let error = make(&cache, &request("17", "o2")).unwrap_err().to_string();
+    assert!(
+        error.starts_with("postgres@17+source-o2 is gone"),
+        "{error}"
+    );
+    assert!(!error.contains("postgres@17+source\n"), "{error}");
+    assert!(!error.contains("postgres@17+source,"), "{error}");
+    assert!(
+        error.contains("`plimsoll build make postgres --source PATH`"),
+        "{error}"
+    );
+}
+
 /// The project with a step that links it once more, and a flag set with as many links.
 fn linked(place: &Place, program: &str, links: u32) -> BuildCache {
     let link = format!(
