@@ -139,9 +139,12 @@ impl ProgressLine {
     }
 }
 
-/// `compile  62 % of about 1000 objects, 1 min 20 s to go`.
+/// `compile  62 % of about 1000 objects, 1 min 20 s to go`; `compile` where all is one object.
 fn step_text(make: &MakeProgress) -> String {
-    let share = 100 * make.done / make.wanted.max(1);
+    if make.wanted <= 1 {
+        return make.step.clone();
+    }
+    let share = 100 * make.done / make.wanted;
     let left = make.left.map(|left| {
         let seconds = left.as_secs();
         match seconds / 60 {
@@ -178,5 +181,10 @@ mod tests {
         ] {
             assert_eq!(step_text(&make), text);
         }
+        let one = MakeProgress {
+            wanted: 1,
+            ..make(0, None)
+        };
+        assert_eq!(step_text(&one), "compile");
     }
 }
