@@ -1,5 +1,5 @@
 # deps: what a bare Debian lacks.  servers: the database servers that the tests use.  test: everything, as CI runs it.
-# lint: format, clippy, banned phrases and commit messages.  bench: the load loop's own cost.  bench-peers: a query's cost beside sysbench, pgbench and a raw loop in C.
+# lint: format, clippy, banned phrases and commit messages; style: the same without clippy.  bench: the load loop's own cost.  bench-peers: a query's cost beside sysbench, pgbench and a raw loop in C.
 # faults: kills, failing system calls and broken connections at random, FAULTS of each; PLIMSOLL_FAULTS_SEED repeats one run of it.
 # planted: whether the tests find bugs that are planted for them.  models: thousands of orders in which threads may meet.
 # truth: intervals against servers whose statements take a time that is known, TRUTH campaigns of 12 questions each.
@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := test
 # docs: the book, into target/book.
 # error-rates: how often verdicts are wrong, counted on real servers: ENGINE=postgres KIND=aa N=20 OPTIONS='--budget 4m'.
-.PHONY: dist packages deb deps servers client-cost docs lint test faults planted models truth fuzz bench bench-peers bench-db-bench error-rates
+.PHONY: dist packages deb deps servers client-cost docs lint clippy style test faults planted models truth fuzz bench bench-peers bench-db-bench error-rates
 .NOTPARALLEL:
 
 # CPU per point read of our driver and of db_bench on the same library, medians over five blocks.
@@ -47,9 +47,11 @@ docs: $(mdbook)
 
 # Messages of later commits are checked.
 commits_since := 3f9047267c8aeaa01c3f600fe8e990093cd1745f
-lint:
-	cargo fmt --all --check
+lint: style clippy
+clippy:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+style:
+	cargo fmt --all --check
 	sh tests/check-prose-test.sh
 	sh tests/check-prose.sh tests/banned-phrases.txt
 	sh tests/check-commits-test.sh
@@ -85,9 +87,10 @@ TEST_JOBS ?= 3
 RUST_TEST_THREADS ?= $(shell expr "$$(nproc)" + 1)
 test: export RUST_TEST_THREADS := $(RUST_TEST_THREADS)
 test: export PLIMSOLL_CLIENT_COST := $(client_cost)
+# `make test` runs clippy next to the tests, see tests/test-order.txt.
 # What happens seldom happens often, as this seed chooses: see crates/core/src/buggify.rs.
 test: export PLIMSOLL_BUGGIFY := $(or $(PLIMSOLL_BUGGIFY),$(shell date +%s))
-test: deps lint servers
+test: deps style servers
 	@echo PLIMSOLL_BUGGIFY=$(PLIMSOLL_BUGGIFY)
 	sh tests/check-skips-test.sh
 	sh tests/fetch-builds-test.sh
