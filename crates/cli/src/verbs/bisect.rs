@@ -490,3 +490,50 @@ impl Found<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_lab::bisect::Evidence;
+
+    use super::*;
+
+    /// Commits v1, v10 and v11, of which v1 is the good one.
+    #[test]
+    fn the_commits_of_a_step_have_their_subjects() {
+        let names = ["v1", "v10", "v11"].map(str::to_owned);
+        let subjects = [("v1", "Begin"), ("v10", "Sort twice"), ("v11", "Sort once")];
+        let subjects = subjects.map(|(name, subject)| (name.to_owned(), subject.to_owned()));
+        let subjects = BTreeMap::from(subjects);
+        let ended = SearchEnd {
+            outcome: SearchOutcome::Found,
+            steps: Vec::new(),
+            weight: None,
+            skipped: Vec::new(),
+        };
+        let found = Found {
+            names: &names,
+            subjects: &subjects,
+            step: "x",
+            ended: &ended,
+            campaigns: Vec::new(),
+        };
+        let below = |last, is_located| {
+            let line = found.step_line(&Step {
+                before: 0,
+                last,
+                probability: 0.99,
+                size: Evidence {
+                    log_ratio: -0.1,
+                    error: 0.01,
+                },
+                is_located,
+            });
+            let below: Vec<String> = line.lines().skip(1).map(str::to_owned).collect();
+            below
+        };
+        assert_eq!(below(1, true), ["  v10 Sort twice"]);
+        assert_eq!(below(2, true), ["  v10 Sort twice", "  v11 Sort once"]);
+        // It is not known which.
+        assert_eq!(below(2, false), [""; 0]);
+    }
+}

@@ -304,7 +304,7 @@ fn what_cannot_be_searched_is_said() {
         ),
         (
             with(&["--commits", "commits.txt", "--command", "make {commit}"]),
-            "the commit \"b; rm\" is not a hash or tag",
+            "the commit \"b;\" is not a hash or tag",
         ),
         (
             with(&["--commits", "commits.txt", "--command", "make"]),

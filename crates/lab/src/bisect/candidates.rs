@@ -294,6 +294,7 @@ impl Candidates {
         let (first, last) = ends(&names, &builds, good, bad)?;
         Ok(Self {
             names: names[first..=last].to_vec(),
+            subjects: BTreeMap::new(),
             source: Source::Cells(cells.drain(first..=last).collect()),
             plan: header.plan.clone(),
             plan_text: header.plan_text.clone(),

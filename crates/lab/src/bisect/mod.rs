@@ -17,6 +17,6 @@ mod simulated;
 pub use campaigns::{BisectRequest, Watcher, bisect};
 pub use candidates::{BuildCommand, Candidates, Commit, CommitMaker};
 pub use plimsoll_analysis::bisection::{Probe, Weight, weigh};
-pub use plimsoll_stats::Step;
+pub use plimsoll_stats::{Evidence, Step};
 pub use recipe::CommitRecipe;
 pub use search::{Probed, Prober, Search, SearchEnd, SearchNotice, SearchOutcome, Weigh, search};
