@@ -1036,9 +1036,15 @@ fn all_by_slices_leaves_out_what_cannot_take_turns() {
     let told = text(&explained.stdout);
     assert!(
         told.contains("confirm --all: by slices at most")
-            && told.contains(" of disk, without scan;"),
+            && told.contains(" of disk, without scan, which cannot take turns;"),
         "{told}"
     );
+    let with_budget = format!("{plan}[verdicts]\nbudget = \"2m\"\n");
+    fs::write(place.path("budget.toml"), with_budget).unwrap();
+    let explained = place.run(&["plan", "explain", "budget.toml"]);
+    let told = text(&explained.stdout);
+    let wanted = "by slices as the plan has it, without scan, which cannot take turns;";
+    assert!(told.contains(wanted), "{told}{}", text(&explained.stderr));
     let run = place.run(&["run", "plan.toml", "--seed", "3"]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let output = place.run(&["confirm", "--all", "--starts", "1", "--time", "500ms"]);
