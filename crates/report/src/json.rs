@@ -244,7 +244,7 @@ fn of_start_json(start: &OfStart) -> Value {
         "load": start.load,
         "placement": start.placement,
         "ratio": start.ratio,
-        "standard_error": start.error,
+        "standard_error": start.within.map(|within| within.variance.sqrt()),
         "typical": start.typical,
         "rounds": start.rounds,
         "disturbed_rounds": start.disturbed,

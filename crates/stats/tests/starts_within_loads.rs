@@ -1,6 +1,6 @@
 //! Starts of one load that lie further apart than the means of loads.
 
-use plimsoll_stats::{StartRatio, StartsPrior, StartsVariance, Stream, over_starts};
+use plimsoll_stats::{KnownVariance, StartRatio, StartsPrior, StartsVariance, Stream, over_starts};
 
 /// Of 1,000 campaigns of eight comparisons over four loads: how often the interval holds the truth,
 /// and its mean half-width. `change` is by how much the second half of the starts is lower.
@@ -14,7 +14,7 @@ fn holds(starts_per_load: u32, has_prior: bool, of_loads: f64, change: f64) -> (
             let start = |number: u32| StartRatio {
                 ratio: 0.01 * stream.normal() + loads[number as usize % 4]
                     - if number < half { 0.0 } else { change },
-                within: Some(0.003),
+                within: Some(KnownVariance::of_error(0.003, 5.0)),
                 load: number % 4,
             };
             (0..4 * starts_per_load).map(start).collect()
@@ -26,7 +26,7 @@ fn holds(starts_per_load: u32, has_prior: bool, of_loads: f64, change: f64) -> (
             .collect();
         let prior = StartsPrior::of_class(&variances).filter(|_| has_prior);
         for starts in &class {
-            let interval = over_starts(starts, prior, 8).unwrap().interval(0.95);
+            let interval = over_starts(starts, prior).unwrap().interval(0.95);
             held += usize::from(interval.holds(-change / 2.0));
             width += interval.half_width();
             all += 1;

@@ -2,8 +2,8 @@
 
 use plimsoll_core::plan::TestGroup;
 use plimsoll_stats::{
-    FEWEST_STARTS, OverStarts, Policy, StartRatio, StartsPrior, StartsVariance, Verdict,
-    benjamini_hochberg, mean, over_starts,
+    FEWEST_STARTS, KnownVariance, OverStarts, Policy, StartRatio, StartsPrior, StartsVariance,
+    Verdict, benjamini_hochberg, mean, over_starts,
 };
 
 use super::ratios::{Ratios, common, ratios, scale_of};
@@ -213,13 +213,12 @@ fn means(tests: &[Ratios]) -> Vec<(u32, StartRatio)> {
     let of_start = |start: u32| {
         let of: Vec<StartRatio> = tests.iter().map(|ratios| ratios[&start]).collect();
         let ratios: Vec<f64> = of.iter().map(|of| of.ratio).collect();
-        let squares: Option<f64> = of
-            .iter()
-            .map(|of| of.within.map(|error| error * error))
-            .sum();
+        let squares: Option<Vec<KnownVariance>> = of.iter().map(|of| of.within).collect();
         let mean = StartRatio {
             ratio: mean(&ratios),
-            within: squares.map(|squares| squares.sqrt() / of.len() as f64),
+            within: squares
+                .and_then(KnownVariance::mean)
+                .map(|of_tests| of_tests.times(1.0 / of.len() as f64)),
             load: of.first().map_or(1, |of| of.load),
         };
         (start, mean)
@@ -238,7 +237,7 @@ fn estimate(
     let known: Option<OverStarts> = match starts.len() {
         0 => return None,
         1 => None,
-        _ => over_starts(&starts, prior, 0),
+        _ => over_starts(&starts, prior),
     };
     let ends = |level: f64| {
         let interval = known?.interval(level);

@@ -21,7 +21,7 @@ pub(crate) fn ratios(finding: &Finding, cells: &[CellRuns<'_>]) -> Ratios {
                 .map(|of| {
                     let ratio = StartRatio {
                         ratio: of.ratio.ln(),
-                        within: of.error,
+                        within: of.within,
                         load: of.load,
                     };
                     (of.start, ratio)

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::plan::TestName;
-use plimsoll_stats::{LineParts, OverStarts, StartRatio, mean, over_starts};
+use plimsoll_stats::{KnownVariance, LineParts, OverStarts, StartRatio, mean, over_starts};
 
 use super::ratios::{Ratios, common, ratios, scale_of};
 use crate::metrics::{Direction, Metric};
@@ -292,15 +292,24 @@ fn per_start(
 ) -> (Vec<StartRatio>, Vec<StartRatio>) {
     let of_start = |start: &u32| {
         let changes: Vec<f64> = sizes.iter().map(|size| change_us(size, *start)).collect();
-        let errors: Option<Vec<f64>> = sizes
+        let known: Option<Vec<KnownVariance>> = sizes
             .iter()
             .map(|size| {
                 let of = size.ratios[start];
-                Some(size.base_us[start] * of.ratio.exp() * of.within?)
+                let us = size.base_us[start] * of.ratio.exp();
+                Some(of.within?.times(us * us))
             })
             .collect();
         let (at_zero, slope) = parts.line(&changes);
-        let within = errors.map(|errors| parts.errors(&errors));
+        let within = known.map(|known| {
+            let errors: Vec<f64> = known.iter().map(|of| of.variance.sqrt()).collect();
+            let degrees = known
+                .iter()
+                .map(|of| of.degrees)
+                .fold(f64::INFINITY, f64::min);
+            let (at_zero, slope) = parts.errors(&errors);
+            [at_zero, slope].map(|error| KnownVariance::of_error(error, degrees))
+        });
         let load = sizes.first().map_or(1, |size| size.ratios[start].load);
         let of = |ratio, within| StartRatio {
             ratio,
@@ -308,8 +317,8 @@ fn per_start(
             load,
         };
         (
-            of(at_zero, within.map(|within| within.0)),
-            of(slope, within.map(|within| within.1)),
+            of(at_zero, within.map(|[at_zero, _]| at_zero)),
+            of(slope, within.map(|[_, slope]| slope)),
         )
     };
     starts.iter().map(of_start).unzip()
@@ -320,7 +329,7 @@ fn part(base_us: f64, starts: &[StartRatio], scale: f64) -> CostPart {
     let differences: Vec<f64> = starts.iter().map(|start| start.ratio).collect();
     let known = match starts.len() {
         0 | 1 => None,
-        _ => over_starts(starts, None, 0),
+        _ => over_starts(starts, None),
     };
     let interval = known.map(|known| {
         let error = scale * known.error;
@@ -367,7 +376,7 @@ mod tests {
             for start in 1..=starts {
                 let of_base = sd * stream.normal();
                 let ratio = (cell / base).ln() + sd * stream.normal() - of_base;
-                let within = (sd > 0.0).then_some(WITHIN_SD);
+                let within = (sd > 0.0).then(|| KnownVariance::of_error(WITHIN_SD, 5.0));
                 ratios.insert(
                     start,
                     StartRatio {
@@ -482,7 +491,7 @@ mod tests {
         let starts: Vec<StartRatio> = (1..=8)
             .map(|start| StartRatio {
                 ratio: if start <= 5 { 2.0 } else { 0.0 },
-                within: Some(0.1),
+                within: Some(KnownVariance::of_error(0.1, 3.0)),
                 load: if start <= 5 { 1 } else { start },
             })
             .collect();

@@ -2,7 +2,7 @@
 //! group called that is like the base? Seeds are fixed, so that these tests never fail by chance.
 
 use plimsoll_core::plan::TestGroup;
-use plimsoll_stats::{StartRatio, Stream, Verdict, mean};
+use plimsoll_stats::{KnownVariance, StartRatio, Stream, Verdict, mean};
 
 use super::group::{Group, Material, judged};
 use super::ratios::Ratios;
@@ -44,7 +44,7 @@ fn campaign(effects: &[f64], stream: &mut Stream) -> Vec<Group> {
             let cell = instance(all, stream);
             for test in (0..all).filter(|test| start <= 3 || test % 4 > 0) {
                 let ratio = effects[test] + cell[test] - (base[test] + again[test]) / 2.0;
-                let within = Some(WITHIN_SD * 1.5f64.sqrt());
+                let within = Some(KnownVariance::of_error(WITHIN_SD * 1.5f64.sqrt(), 5.0));
                 of_cell[test].insert(
                     start,
                     StartRatio {
@@ -160,7 +160,7 @@ fn tests_without_a_common_start_have_no_number() {
         let ratio = StartRatio {
             load: 1,
             ratio: -0.1,
-            within: Some(0.001),
+            within: Some(KnownVariance::of_error(0.001, 5.0)),
         };
         starts.into_iter().map(|start| (start, ratio)).collect()
     };
@@ -189,7 +189,7 @@ fn the_ratio_of_a_group_is_that_of_its_interval() {
                 1..=5 => (1, -0.10),
                 _ => (start, 0.001 * f64::from(start)),
             };
-            let within = Some(0.004);
+            let within = Some(KnownVariance::of_error(0.004, 5.0));
             let of = StartRatio {
                 ratio,
                 within,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_stats::{
-    StartRatio, StartsPrior, StartsVariance, benjamini_hochberg, mean, over_starts,
+    KnownVariance, StartRatio, StartsPrior, StartsVariance, benjamini_hochberg, mean, over_starts,
 };
 use plimsoll_store::Profile;
 
@@ -99,7 +99,10 @@ fn show(moved: &mut [FunctionChange], bases: &[Own], cells: &[Own]) {
         .map(|(at, function)| {
             let of_pass = |(base, cell): &(&Own, &Own)| StartRatio {
                 ratio: cell.us(&function.name) - base.us(&function.name),
-                within: Some(cell.error(&function.name).hypot(base.error(&function.name))),
+                within: Some(KnownVariance::of_error(
+                    cell.error(&function.name).hypot(base.error(&function.name)),
+                    f64::INFINITY,
+                )),
                 load: 1,
             };
             (at, pairs.iter().map(of_pass).collect())
@@ -113,7 +116,7 @@ fn show(moved: &mut [FunctionChange], bases: &[Own], cells: &[Own]) {
     let found: Vec<(usize, (f64, f64), f64)> = asked
         .iter()
         .filter_map(|(at, passes)| {
-            let over = over_starts(passes, prior, 0)?;
+            let over = over_starts(passes, prior)?;
             let interval = over.interval(1.0 - LEVEL);
             Some((*at, (interval.low, interval.high), over.p))
         })

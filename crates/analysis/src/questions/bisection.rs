@@ -109,13 +109,8 @@ impl Spread {
 
 /// The mean of the squared errors from within starts; 0 where they are not known.
 fn within(starts: &[StartRatio]) -> f64 {
-    let squares: Option<Vec<f64>> = starts
-        .iter()
-        .map(|start| start.within.map(|within| within * within))
-        .collect();
-    squares
-        .filter(|all| !all.is_empty())
-        .map_or(0.0, |all| mean(&all))
+    let squares = starts.iter().filter_map(|start| start.within);
+    KnownVariance::mean(squares).map_or(0.0, |of| of.variance)
 }
 
 /// Weighs all probes of builds `1..=n`; none while the bad build has no block.
@@ -195,7 +190,7 @@ fn common<'a>(
         inner.extend(
             starts
                 .iter()
-                .filter_map(|start| Some(start.within?.powi(2))),
+                .filter_map(|start| Some(start.within?.variance)),
         );
         if let Some(of) = StartsVariance::of(starts) {
             squares += of.between.degrees * of.between.variance;
@@ -206,7 +201,7 @@ fn common<'a>(
     squares += AGAINST_ONE * control.iter().map(|start| start.ratio.powi(2)).sum::<f64>();
     degrees += control.len() as f64;
     let own_inner = control.iter().filter_map(|start| start.within);
-    inner.extend(own_inner.map(|within| AGAINST_ONE * within.powi(2)));
+    inner.extend(own_inner.map(|within| AGAINST_ONE * within.variance));
     let pooled = KnownVariance {
         variance: if degrees > 0.0 {
             squares / degrees
@@ -316,7 +311,7 @@ mod tests {
         let start = |ratio: &f64| StartRatio {
             load: 1,
             ratio: *ratio,
-            within,
+            within: within.map(|error| KnownVariance::of_error(error, 5.0)),
         };
         ratios.iter().map(start).collect()
     }

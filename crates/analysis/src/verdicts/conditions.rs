@@ -144,7 +144,7 @@ mod tests {
             load: 1,
             placement,
             ratio,
-            error: None,
+            within: None,
             typical: None,
             rounds: 10,
             disturbed: 0,

@@ -3,7 +3,7 @@
 use super::hosts::OfHost;
 use super::measured::Role;
 use crate::metrics::Metric;
-use plimsoll_stats::{Interval, Screen, Spread, Verdict, scaled_p};
+use plimsoll_stats::{Interval, KnownVariance, Screen, Spread, Verdict, scaled_p};
 
 /// How runs were set beside each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,8 +248,8 @@ pub struct OfStart {
     pub placement: u32,
     /// New / base over the whole start.
     pub ratio: f64,
-    /// The standard error of its logarithm, from within the start.
-    pub error: Option<f64>,
+    /// The squared standard error of its logarithm, from within the start.
+    pub within: Option<KnownVariance>,
     /// New / base of a typical round.
     pub typical: Option<f64>,
     /// Rounds that count.

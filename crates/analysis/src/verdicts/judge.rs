@@ -1,7 +1,7 @@
 //! From runs to findings.
 
 use plimsoll_core::planted::{self, Bug};
-use plimsoll_stats::{Looks, Screen, StartRatio, Verdict, mean, two_modes};
+use plimsoll_stats::{Looks, Screen, Verdict, mean, two_modes};
 use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{CampaignRecord, CampaignState};
 
@@ -512,7 +512,7 @@ fn of_start(start: &StartPairs, placement: u32) -> OfStart {
         link: start.link,
         placement,
         ratio: start.whole.exp(),
-        error: start.ratio().within,
+        within: start.ratio().within,
         typical: start.typical().map(f64::exp),
         rounds: start.rounds.len(),
         disturbed: start.disturbed,
@@ -524,7 +524,7 @@ fn modes(pairs: &Pairs) -> Option<Modes> {
     let ratios: Vec<f64> = starts.iter().map(|start| start.ratio).collect();
     let within: Vec<f64> = starts
         .iter()
-        .filter_map(|StartRatio { within, .. }| *within)
+        .filter_map(|start| Some(start.within?.variance.sqrt()))
         .collect();
     let modes = two_modes(&ratios, mean(&within))?;
     let (low, high) = modes.means();

@@ -1,6 +1,6 @@
 //! Pairs that come in clusters: rounds of turns within starts of the servers.
 
-use crate::estimates::effective_sample::consecutive;
+use crate::estimates::effective_sample::batches_of_rounds;
 use crate::estimates::estimate::{Interval, hodges_lehmann};
 use crate::numbers::distribution::{student_quantile, student_two_sided};
 use crate::numbers::order::{mean, variance};
@@ -34,11 +34,11 @@ pub struct Clustered {
 /// (Kalibera & Jones 2013; a cluster's summary as the unit is Cornfield's 1978 rule). With one
 /// start `estimate = m_1` and the interval is that over batches of consecutive rounds, which allows
 /// for rounds that resemble their neighbours (Law & Kelton 2000, 9.5.3):
-/// `m_1 ± t(B-1) s_batches / sqrt(B)`, `B = floor(sqrt(R))` of at least 4. A batch counts by its
+/// `m_1 ± t(B-1) s_batches / sqrt(B)`, in [`batches_of_rounds`]. A batch counts by its
 /// own Hodges-Lehmann estimate, as a start does: a turn in which the host took the CPU away would
 /// make any mean as wide as itself.
 ///
-/// `None` without enough: two starts, or one start with 8 rounds.
+/// `None` without enough: two starts, or one start with 4 rounds.
 pub fn clustered(starts: &[Vec<f64>], level: f64) -> Option<Clustered> {
     let starts: Vec<&[f64]> = starts
         .iter()
@@ -82,13 +82,11 @@ pub fn clustered(starts: &[Vec<f64>], level: f64) -> Option<Clustered> {
 }
 
 fn batches(rounds: &[f64]) -> Option<Vec<f64>> {
-    let count = (rounds.len() as f64).sqrt().floor().max(4.0) as usize;
-    let estimates = || {
-        consecutive(rounds, count)
+    Some(
+        batches_of_rounds(rounds)?
             .filter_map(hodges_lehmann)
-            .collect()
-    };
-    (rounds.len() >= 8).then(estimates)
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -120,7 +118,7 @@ mod tests {
     #[test]
     fn too_little_gives_nothing() {
         assert_eq!(clustered(&[], 0.95), None);
-        assert_eq!(clustered(&[vec![0.1; 7]], 0.95), None);
+        assert_eq!(clustered(&[vec![0.1; 3]], 0.95), None);
         assert_eq!(clustered(&[vec![0.1], vec![]], 0.95), None);
         let equal = clustered(&[vec![0.1], vec![0.1]], 0.95).unwrap();
         assert_eq!((equal.p, equal.interval.half_width()), (0.0, 0.0));

@@ -4,9 +4,23 @@ use crate::numbers::order::{mean, variance};
 
 /// The values in `count` batches of consecutive ones, all of the same length; values that do not
 /// fill the last batch are left out.
-pub fn consecutive<T>(values: &[T], count: usize) -> impl Iterator<Item = &[T]> {
+fn consecutive<T>(values: &[T], count: usize) -> impl Iterator<Item = &[T]> {
     let length = (values.len() / count).max(1);
     values.chunks_exact(length).take(count)
+}
+
+/// Fewer batches than this have no spread to speak of.
+const FEWEST_BATCHES: usize = 4;
+
+/// Batches of consecutive rounds, whose spread says how well the mean of all is known: `floor(sqrt(n))`
+/// of them, at least 4; below 8 each round is one. `None` below 4.
+pub fn batches_of_rounds<T>(rounds: &[T]) -> Option<impl Iterator<Item = &[T]>> {
+    let count = match rounds.len() {
+        none if none < FEWEST_BATCHES => return None,
+        few if few < 2 * FEWEST_BATCHES => few,
+        many => ((many as f64).sqrt() as usize).max(FEWEST_BATCHES),
+    };
+    Some(consecutive(rounds, count))
 }
 
 /// The effective sample size by batch means (Law & Kelton 2000, 9.5.3): `n s^2 / (b s_batch^2)`,
@@ -34,6 +48,26 @@ pub fn effective_sample_size(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::numbers::random::Stream;
+
+    #[test]
+    fn few_rounds_are_batches_of_their_own() {
+        let lengths = |rounds: usize| -> Option<Vec<usize>> {
+            let all = vec![0.0; rounds];
+            Some(batches_of_rounds(&all)?.map(<[f64]>::len).collect())
+        };
+        let expected = [
+            (0, None),
+            (3, None),
+            (4, Some(vec![1; 4])),
+            (7, Some(vec![1; 7])),
+            (8, Some(vec![2; 4])),
+            (11, Some(vec![2; 4])),
+            (40, Some(vec![6; 6])),
+        ];
+        for (rounds, batches) in expected {
+            assert_eq!(lengths(rounds), batches, "{rounds}");
+        }
+    }
 
     #[test]
     fn neighbours_that_resemble_each_other_count_less() {

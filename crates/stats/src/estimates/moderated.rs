@@ -66,6 +66,14 @@ pub fn variance_prior(of_class: &[KnownVariance]) -> Option<VariancePrior> {
 }
 
 impl KnownVariance {
+    /// The square of a standard error.
+    pub fn of_error(error: f64, degrees: f64) -> Self {
+        Self {
+            variance: error * error,
+            degrees,
+        }
+    }
+
     /// The sum of two variances that do not depend on each other, with its degrees of freedom after
     /// Satterthwaite (1946).
     pub fn plus(self, other: Self) -> Self {
@@ -79,6 +87,16 @@ impl KnownVariance {
                 false => self.degrees,
             },
         }
+    }
+
+    /// The mean of variances that do not depend on each other; `None` without one.
+    pub fn mean(of: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut count = 0.0;
+        let sum = of
+            .into_iter()
+            .inspect(|_| count += 1.0)
+            .reduce(Self::plus)?;
+        Some(sum.times(1.0 / count))
     }
 
     /// The variance in other units, known as well.

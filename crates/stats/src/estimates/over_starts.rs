@@ -12,8 +12,9 @@ use crate::numbers::order::{mean, median, variance};
 pub struct StartRatio {
     /// The log ratio.
     pub ratio: f64,
-    /// Its standard error from within the start; `None` where the start is too short for one.
-    pub within: Option<f64>,
+    /// Its squared standard error from within the start; `None` where the start is too short for
+    /// one.
+    pub within: Option<KnownVariance>,
     /// Which load of the data it began with; any number if there is one only.
     pub load: u32,
 }
@@ -48,8 +49,8 @@ impl OverStarts {
 pub struct StartsVariance {
     /// The variance of what starts with one load say, pooled over loads.
     pub between: KnownVariance,
-    /// The mean of the squared errors from within the starts; 0 where those are not known.
-    pub within: f64,
+    /// The mean of the squared errors from within the starts that know theirs; 0 if none does.
+    pub within: KnownVariance,
     /// Whether it is of the means of loads.
     pub is_of_loads: bool,
     /// What the variance between loads is estimated as, less than 0 by chance; `None` with one load.
@@ -68,11 +69,11 @@ impl StartsVariance {
         let is_of_loads = by_load(starts).len() >= LOADS_AS_UNITS;
         let starts = &units(starts)[..];
         let ratios: Vec<f64> = starts.iter().map(|start| start.ratio).collect();
-        let squares: Option<Vec<f64>> = starts
-            .iter()
-            .map(|start| start.within.map(|within| within * within))
-            .collect();
-        let within = squares.map_or(0.0, |squares| mean(&squares));
+        let squares = starts.iter().filter_map(|start| start.within);
+        let within = KnownVariance::mean(squares).unwrap_or(KnownVariance {
+            variance: 0.0,
+            degrees: f64::INFINITY,
+        });
         if starts.len() < 2 {
             return None;
         }
@@ -119,7 +120,7 @@ impl StartsVariance {
     /// At least the variance within, because starts may agree by chance.
     fn floored(&self) -> KnownVariance {
         KnownVariance {
-            variance: self.between.variance.max(self.within),
+            variance: self.between.variance.max(self.within.variance),
             ..self.between
         }
     }
@@ -128,7 +129,7 @@ impl StartsVariance {
     pub fn times(self, scale: f64) -> Self {
         Self {
             between: self.between.times(scale),
-            within: scale * self.within,
+            within: self.within.times(scale),
             is_of_loads: self.is_of_loads,
             loads: self.loads.map(|loads| scale * loads),
         }
@@ -156,13 +157,12 @@ fn units(starts: &[StartRatio]) -> Vec<StartRatio> {
     }
     let mean_of = |(load, group): (u32, Vec<StartRatio>)| {
         let count = group.len() as f64;
-        let squares: Option<f64> = group
-            .iter()
-            .map(|start| start.within.map(|within| within * within))
-            .sum();
+        let squares: Option<Vec<KnownVariance>> = group.iter().map(|start| start.within).collect();
         StartRatio {
             ratio: group.iter().map(|start| start.ratio).sum::<f64>() / count,
-            within: squares.map(|squares| squares.sqrt() / count),
+            within: squares
+                .and_then(KnownVariance::mean)
+                .map(|of_starts| of_starts.times(1.0 / count)),
             load,
         }
     };
@@ -237,12 +237,17 @@ impl StartsPrior {
             of.between.variance / median_of_chi
         });
         let between = median(&between.collect::<Vec<_>>())?;
-        let within = median(&class.iter().map(|of| of.within).collect::<Vec<_>>())?;
+        let within = median(
+            &class
+                .iter()
+                .map(|of| of.within.variance)
+                .collect::<Vec<_>>(),
+        )?;
         let common = (between - within).max(0.0);
         let in_expected: Vec<KnownVariance> = class
             .iter()
-            .filter(|of| common + of.within > 0.0)
-            .map(|of| of.between.times(1.0 / (common + of.within)))
+            .filter(|of| common + of.within.variance > 0.0)
+            .map(|of| of.between.times(1.0 / (common + of.within.variance)))
             .collect();
         let loads: Vec<f64> = class.iter().filter_map(|of| of.loads).collect();
         Some(Self {
@@ -268,9 +273,14 @@ impl StartsPrior {
     }
 
     fn moderated(&self, of: StartsVariance) -> KnownVariance {
-        let expected = self.common + of.within;
+        let expected = self.common + of.within.variance;
         let Some(prior) = self.of_expected.filter(|_| expected > 0.0) else {
             return of.floored();
+        };
+        let share = of.within.variance / expected;
+        let prior = VariancePrior {
+            degrees: 1.0 / (1.0 / prior.degrees + share * share / of.within.degrees),
+            ..prior
         };
         let in_expected = of.between.times(1.0 / expected);
         let outlier = match of.is_of_loads {
@@ -307,22 +317,14 @@ impl StartsPrior {
 /// agree while their starts lie apart; where chance does not do that, the starts say how well means
 /// are known.
 ///
-/// With one start the error is its own, with as many degrees of freedom as `batches` less one, and
-/// holds for that start alone. `None` without either.
-pub fn over_starts(
-    starts: &[StartRatio],
-    prior: Option<StartsPrior>,
-    batches: usize,
-) -> Option<OverStarts> {
+/// With one start the error is its own, and holds for that start alone. `None` without either.
+pub fn over_starts(starts: &[StartRatio], prior: Option<StartsPrior>) -> Option<OverStarts> {
     let within = within_loads(starts);
     let starts = &units(starts)[..];
     let estimate = mean(&starts.iter().map(|start| start.ratio).collect::<Vec<f64>>());
     let known = match starts {
         [] => return None,
-        [one] => KnownVariance {
-            variance: one.within?.powi(2),
-            degrees: (batches as f64 - 1.0).max(1.0),
-        },
+        [one] => one.within?,
         _ => {
             let of = StartsVariance::of(starts)?;
             let known = prior.map_or_else(|| of.floored(), |prior| prior.moderated(of));
@@ -355,7 +357,7 @@ mod tests {
             .iter()
             .map(|&ratio| StartRatio {
                 ratio,
-                within: Some(within),
+                within: Some(KnownVariance::of_error(within, 7.0)),
                 load: 1,
             })
             .collect()
@@ -364,7 +366,7 @@ mod tests {
     #[test]
     fn a_start_counts_once() {
         // t(2) = 4.303, sd 0.1.
-        let found = over_starts(&starts(&[-0.1, 0.0, 0.1], 1e-6), None, 8).unwrap();
+        let found = over_starts(&starts(&[-0.1, 0.0, 0.1], 1e-6), None).unwrap();
         assert!(found.estimate.abs() < 1e-12);
         assert!((found.interval(0.95).high - 4.302_65 * 0.1 / 3f64.sqrt()).abs() < 1e-4);
         assert!(found.p > 0.99);
@@ -375,11 +377,11 @@ mod tests {
     fn loads_whose_starts_differ_alike_are_not_known_well() {
         let start = |number: u32| StartRatio {
             ratio: if number < 4 { 0.0 } else { -0.5 } + 0.001 * f64::from(number % 4),
-            within: Some(0.01),
+            within: Some(KnownVariance::of_error(0.01, 5.0)),
             load: number % 4,
         };
         let all: Vec<StartRatio> = (0..8).map(start).collect();
-        let found = over_starts(&all, None, 8).unwrap();
+        let found = over_starts(&all, None).unwrap();
         let interval = found.interval(0.95);
         assert!(interval.holds(0.0) && interval.holds(-0.5), "{interval:?}");
     }
@@ -393,7 +395,7 @@ mod tests {
         let ratios = [-0.03, -0.01, 0.01, 0.03];
         let once: Vec<StartRatio> = (1..).zip(ratios).map(|(load, r)| of(load, r)).collect();
         let again: Vec<StartRatio> = once.iter().chain(&once).chain(&once).copied().collect();
-        let [of_once, of_again] = [&once, &again].map(|starts| over_starts(starts, None, 8));
+        let [of_once, of_again] = [&once, &again].map(|starts| over_starts(starts, None));
         let (once, again) = (of_once.unwrap(), of_again.unwrap());
         assert_eq!((once.degrees, again.degrees), (3.0, 3.0));
         assert!(
@@ -403,29 +405,29 @@ mod tests {
         let two: Vec<StartRatio> = (0..8)
             .map(|at| of(at % 2, ratios[at as usize % 4]))
             .collect();
-        assert_eq!(over_starts(&two, None, 8).unwrap().degrees, 6.0);
+        assert_eq!(over_starts(&two, None).unwrap().degrees, 6.0);
     }
 
     #[test]
     fn starts_that_agree_by_chance_are_no_surer_than_their_errors() {
-        let found = over_starts(&starts(&[0.05, 0.05, 0.05], 0.01), None, 8).unwrap();
+        let found = over_starts(&starts(&[0.05, 0.05, 0.05], 0.01), None).unwrap();
         assert!((found.error - 0.01 / 3f64.sqrt()).abs() < 1e-12);
-        let exact = over_starts(&starts(&[0.05, 0.05], 0.0), None, 8).unwrap();
+        let exact = over_starts(&starts(&[0.05, 0.05], 0.0), None).unwrap();
         assert_eq!((exact.p, exact.error), (0.0, 0.0));
     }
 
     #[test]
     fn too_little_gives_nothing() {
-        assert_eq!(over_starts(&[], None, 8), None);
+        assert_eq!(over_starts(&[], None), None);
         let short = StartRatio {
             ratio: 0.1,
             within: None,
             load: 1,
         };
-        assert_eq!(over_starts(&[short], None, 0), None);
-        assert!(over_starts(&[short, short], None, 0).is_some());
+        assert_eq!(over_starts(&[short], None), None);
+        assert!(over_starts(&[short, short], None).is_some());
         // One start has the interval of its own error: t(7) = 2.365.
-        let one = over_starts(&starts(&[0.1], 0.01), None, 8).unwrap();
+        let one = over_starts(&starts(&[0.1], 0.01), None).unwrap();
         assert!((one.interval(0.95).half_width() - 0.023_65).abs() < 1e-4);
     }
 
@@ -436,7 +438,7 @@ mod tests {
         let mut drawn = |within: f64| -> Vec<StartRatio> {
             let start = |_| StartRatio {
                 ratio: within.hypot(0.005) * stream.normal(),
-                within: Some(within),
+                within: Some(KnownVariance::of_error(within, 5.0)),
                 load: 1,
             };
             (0..5).map(start).collect()
@@ -450,7 +452,7 @@ mod tests {
                 .filter_map(|starts| StartsVariance::of(starts))
                 .collect();
             let prior = StartsPrior::of_class(&variances);
-            let found = over_starts(&class[19], prior, 6).unwrap();
+            let found = over_starts(&class[19], prior).unwrap();
             degrees.push(found.degrees);
             held += usize::from(found.interval(0.95).holds(0.0));
         }

@@ -84,7 +84,6 @@ fn of_ranks(blocks: &[f64], levels: Levels) -> Option<Estimate> {
 /// Over starts, or over few blocks.
 fn of_units(pairs: &Pairs, prior: Option<StartsPrior>, levels: Levels) -> Option<Estimate> {
     let starts = pairs.units();
-    let batches = pairs.starts.first().map_or(0, |start| start.batches.len());
     let rounds = |start: &StartPairs| start.rounds.len().max(1);
     let plain = Estimate {
         ratio: starts.first()?.ratio.exp(),
@@ -98,7 +97,7 @@ fn of_units(pairs: &Pairs, prior: Option<StartsPrior>, levels: Levels) -> Option
         typical: pairs.typical().map(f64::exp),
         scale: 1.0,
     };
-    let mut found = over_starts(&starts, prior, batches);
+    let mut found = over_starts(&starts, prior);
     if let Some(found) = found.as_mut().filter(|_| planted::is(Bug::DegreesIgnored)) {
         found.degrees = 1e6;
     }

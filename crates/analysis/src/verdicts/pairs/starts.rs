@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::witness::{ForeignCpu, is_turn_disturbed};
-use plimsoll_stats::{StartRatio, consecutive, hodges_lehmann, mean, variance};
+use plimsoll_stats::{
+    KnownVariance, StartRatio, batches_of_rounds, hodges_lehmann, mean, variance,
+};
 use plimsoll_store::Turn;
 
-/// Fewer rounds than this have no batches.
-const FEWEST_ROUNDS: usize = 8;
-/// Fewer batches than this have no spread to speak of.
-const FEWEST_BATCHES: usize = 4;
 /// If witnesses saw more of a start's rounds disturbed than this share, all of them stay: the start
 /// then shows a disturbed machine, and its interval has the width that it earns.
 const MOST_DISTURBED: f64 = 0.5;
@@ -68,7 +66,10 @@ impl StartPairs {
         let batches = self.batches.len();
         StartRatio {
             ratio: self.whole,
-            within: (batches > 1).then(|| (variance(&self.batches) / batches as f64).sqrt()),
+            within: (batches > 1).then(|| KnownVariance {
+                variance: variance(&self.batches) / batches as f64,
+                degrees: batches as f64 - 1.0,
+            }),
             load: self.load,
         }
     }
@@ -85,14 +86,8 @@ pub(crate) fn start_pairs(
     limit: f64,
 ) -> Option<StartPairs> {
     let (rounds, disturbed) = undisturbed(rounds(bases, other, is_rate, limit));
-    let batches = match rounds.len() {
-        few if few < FEWEST_ROUNDS => Vec::new(),
-        many => {
-            let count = ((many as f64).sqrt() as usize).max(FEWEST_BATCHES);
-            consecutive(&rounds, count).map(whole).collect()
-        }
-    };
-    let batches: Option<Vec<f64>> = batches.into_iter().collect();
+    let batches: Option<Vec<f64>> =
+        batches_of_rounds(&rounds).and_then(|batches| batches.map(whole).collect());
     Some(StartPairs {
         start,
         load: 1,

@@ -1,15 +1,13 @@
 //! What a step's turns say while they go on: ratios to the base, for those who watch.
 
 use plimsoll_core::witness::Leakage;
-use plimsoll_stats::{consecutive, mean, student_quantile, variance};
+use plimsoll_stats::{batches_of_rounds, mean, student_quantile, variance};
 
 use crate::message::TurnDone;
 use crate::observer::TurnsRatio;
 
 /// Between two looks at the intervals there are at least this many rounds, and a tenth more.
 const LOOK_ROUNDS: usize = 10;
-/// Fewer batches of rounds than this have no interval.
-const FEWEST_BATCHES: usize = 4;
 /// The level of the intervals.
 const LEVEL: f64 = 0.95;
 
@@ -58,11 +56,7 @@ impl Rounds {
         let pairs: Vec<(Turn, Turn)> = both
             .filter_map(|(base, other)| Some(((*base)?, (*other)?)))
             .collect();
-        let count = ((pairs.len() as f64).sqrt() as usize).max(FEWEST_BATCHES);
-        if pairs.len() < 2 * FEWEST_BATCHES {
-            return None;
-        }
-        let batches: Option<Vec<f64>> = consecutive(&pairs, count).map(log_ratio).collect();
+        let batches: Option<Vec<f64>> = batches_of_rounds(&pairs)?.map(log_ratio).collect();
         let batches = batches?;
         let error = (variance(&batches) / batches.len() as f64).sqrt();
         let reach = student_quantile(0.5 + LEVEL / 2.0, batches.len() as f64 - 1.0);
@@ -157,7 +151,8 @@ mod tests {
         assert!((ratio.ratio - 0.9).abs() < 0.001, "{ratio:?}");
         assert!(tight.half_width().unwrap() < 0.001);
         assert!(rounds(40, 300, 0).half_width().unwrap() > 0.01);
-        assert_eq!(rounds(7, 1, 0).ratio(2).map(|ratio| ratio.ratio), None);
+        assert!(rounds(4, 1, 0).ratio(2).is_some());
+        assert_eq!(rounds(3, 1, 0).ratio(2).map(|ratio| ratio.ratio), None);
     }
 
     #[test]
