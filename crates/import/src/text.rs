@@ -56,11 +56,8 @@ pub(crate) fn count(text: &str, line: usize) -> Read<u64> {
 
 /// The beginning of a text without control characters, for messages.
 pub(crate) fn shown(text: &str) -> String {
-    let clean: String = text
-        .chars()
-        .take(60)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let beginning: String = text.chars().take(60).collect();
+    let clean = beginning.replace(char::is_control, " ");
     if text.chars().count() > 60 {
         format!("{clean}...")
     } else {

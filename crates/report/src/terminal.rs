@@ -524,7 +524,5 @@ fn wrap(words: &str) -> Vec<String> {
 
 /// Text from outside without control characters: an engine's message must not move the cursor.
 fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+    text.replace(char::is_control, " ")
 }

@@ -42,7 +42,7 @@ pub fn bisect(places: &Places, arguments: &Bisect) -> VerbResult {
         .map_err(|error| Failure::bug(format!("failed to find this program: {error}")))?;
     let candidates = candidates(&store, &builds, &program, arguments)?;
     let names = candidates.names().to_vec();
-    let subjects = candidates.subjects();
+    let subjects = candidates.subjects().clone();
     let step = candidates.step_name(&arguments.step)?;
     let data_dir = places.data_dir()?;
     let halvings = (names.len() - 1)

@@ -105,9 +105,7 @@ fn summary_text(path: &Path, summary: &Summary) -> String {
 
 /// Names of files may hold anything.
 fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+    text.replace(char::is_control, " ")
 }
 
 fn summary_json(summary: &Summary) -> serde_json::Value {

@@ -249,7 +249,7 @@ impl Commit {
 /// Builds from the good one, the first, to the bad one, the last.
 pub struct Candidates {
     names: Vec<String>,
-    /// What commits say of themselves, by name.
+    /// The first lines of commits, by their names: those that are known.
     subjects: BTreeMap<String, String>,
     source: Source,
     /// The plan behind them, for everything but cells.
@@ -387,10 +387,12 @@ impl Candidates {
             engine,
             made: BTreeMap::new(),
         };
-        let subjects = commits[first..=last].iter().cloned();
+        let with_subject = commits[first..=last]
+            .iter()
+            .filter(|commit| !commit.subject.is_empty());
         Ok(Self {
-            subjects: subjects
-                .map(|commit| (commit.name, commit.subject))
+            subjects: with_subject
+                .map(|commit| (commit.name.clone(), commit.subject.clone()))
                 .collect(),
             ..Self::of_plan(plan, names[first..=last].to_vec(), source)
         })
@@ -414,10 +416,8 @@ impl Candidates {
     }
 
     /// The first lines of commits, by their names: those that are known.
-    pub fn subjects(&self) -> BTreeMap<String, String> {
-        let mut subjects = self.subjects.clone();
-        subjects.retain(|_, subject| !subject.is_empty());
-        subjects
+    pub fn subjects(&self) -> &BTreeMap<String, String> {
+        &self.subjects
     }
 
     /// The full name of the step that is called so.
@@ -637,7 +637,7 @@ mod tests {
                 .unwrap();
         assert_eq!(candidates.names(), ["old", "broken", "new"]);
         let subjects = BTreeMap::from([("broken".to_owned(), "Sort[2J twice".to_owned())]);
-        assert_eq!(candidates.subjects(), subjects);
+        assert_eq!(candidates.subjects(), &subjects);
         let builds = BuildCache::new(dir.path().join("cache"));
         let mut cell = |index: usize| {
             candidates
