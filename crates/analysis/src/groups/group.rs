@@ -213,11 +213,10 @@ fn means(tests: &[Ratios]) -> Vec<(u32, StartRatio)> {
     let of_start = |start: u32| {
         let of: Vec<StartRatio> = tests.iter().map(|ratios| ratios[&start]).collect();
         let ratios: Vec<f64> = of.iter().map(|of| of.ratio).collect();
-        let squares: Option<Vec<KnownVariance>> = of.iter().map(|of| of.within).collect();
+        let squares = of.iter().filter_map(|of| of.within);
         let mean = StartRatio {
             ratio: mean(&ratios),
-            within: squares
-                .and_then(KnownVariance::mean)
+            within: KnownVariance::mean(squares)
                 .map(|of_tests| of_tests.times(1.0 / of.len() as f64)),
             load: of.first().map_or(1, |of| of.load),
         };

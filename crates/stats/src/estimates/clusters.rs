@@ -1,6 +1,6 @@
 //! Pairs that come in clusters: rounds of turns within starts of the servers.
 
-use crate::estimates::effective_sample::batches_of_rounds;
+use crate::estimates::effective_sample::of_batches;
 use crate::estimates::estimate::{Interval, hodges_lehmann};
 use crate::numbers::distribution::{student_quantile, student_two_sided};
 use crate::numbers::order::{mean, variance};
@@ -34,7 +34,7 @@ pub struct Clustered {
 /// (Kalibera & Jones 2013; a cluster's summary as the unit is Cornfield's 1978 rule). With one
 /// start `estimate = m_1` and the interval is that over batches of consecutive rounds, which allows
 /// for rounds that resemble their neighbours (Law & Kelton 2000, 9.5.3):
-/// `m_1 ± t(B-1) s_batches / sqrt(B)`, in [`batches_of_rounds`]. A batch counts by its
+/// `m_1 ± t(B-1) s_batches / sqrt(B)`, in [`of_batches`]. A batch counts by its
 /// own Hodges-Lehmann estimate, as a start does: a turn in which the host took the CPU away would
 /// make any mean as wide as itself.
 ///
@@ -52,7 +52,7 @@ pub fn clustered(starts: &[Vec<f64>], level: f64) -> Option<Clustered> {
         .collect();
     let (estimate, units, between_starts) = match of_starts.as_slice() {
         [] => return None,
-        [one] => (*one, batches(starts[0])?, None),
+        [one] => (*one, of_batches(starts[0], hodges_lehmann)?, None),
         several => (
             mean(several),
             several.to_vec(),
@@ -79,14 +79,6 @@ pub fn clustered(starts: &[Vec<f64>], level: f64) -> Option<Clustered> {
         pairs,
         between_starts,
     })
-}
-
-fn batches(rounds: &[f64]) -> Option<Vec<f64>> {
-    Some(
-        batches_of_rounds(rounds)?
-            .filter_map(hodges_lehmann)
-            .collect(),
-    )
 }
 
 #[cfg(test)]

@@ -12,15 +12,17 @@ fn consecutive<T>(values: &[T], count: usize) -> impl Iterator<Item = &[T]> {
 /// Fewer batches than this have no spread to speak of.
 const FEWEST_BATCHES: usize = 4;
 
-/// Batches of consecutive rounds, whose spread says how well the mean of all is known: `floor(sqrt(n))`
-/// of them, at least 4; below 8 each round is one. `None` below 4.
-pub fn batches_of_rounds<T>(rounds: &[T]) -> Option<impl Iterator<Item = &[T]>> {
-    let count = match rounds.len() {
+/// What batches of consecutive rounds say, whose spread is how well the whole is known:
+/// `floor(sqrt(n))` of them, at least 4; below 8 rounds each is one. Fewer if one of so many would
+/// say nothing, but two. `None` below 4 rounds.
+pub fn of_batches<T>(rounds: &[T], says: impl Fn(&[T]) -> Option<f64>) -> Option<Vec<f64>> {
+    let most = match rounds.len() {
         none if none < FEWEST_BATCHES => return None,
         few if few < 2 * FEWEST_BATCHES => few,
         many => ((many as f64).sqrt() as usize).max(FEWEST_BATCHES),
     };
-    Some(consecutive(rounds, count))
+    let mut counts = (2..=most).rev();
+    counts.find_map(|count| consecutive(rounds, count).map(&says).collect())
 }
 
 /// The effective sample size by batch means (Law & Kelton 2000, 9.5.3): `n s^2 / (b s_batch^2)`,
@@ -51,22 +53,28 @@ mod tests {
 
     #[test]
     fn few_rounds_are_batches_of_their_own() {
-        let lengths = |rounds: usize| -> Option<Vec<usize>> {
-            let all = vec![0.0; rounds];
-            Some(batches_of_rounds(&all)?.map(<[f64]>::len).collect())
-        };
+        let lengths = |rounds: usize| of_batches(&vec![0.0; rounds], |of| Some(of.len() as f64));
         let expected = [
             (0, None),
             (3, None),
-            (4, Some(vec![1; 4])),
-            (7, Some(vec![1; 7])),
-            (8, Some(vec![2; 4])),
-            (11, Some(vec![2; 4])),
-            (40, Some(vec![6; 6])),
+            (4, Some(vec![1.0; 4])),
+            (7, Some(vec![1.0; 7])),
+            (8, Some(vec![2.0; 4])),
+            (11, Some(vec![2.0; 4])),
+            (40, Some(vec![6.0; 6])),
         ];
         for (rounds, batches) in expected {
             assert_eq!(lengths(rounds), batches, "{rounds}");
         }
+    }
+
+    /// A start in which one turn stalled had no error, and was left out of a search.
+    #[test]
+    fn a_round_without_an_operation_joins_its_neighbour() {
+        let rounds = [3.0, 0.0, 2.0, 1.0, 4.0];
+        let sum = |of: &[f64]| Some(of.iter().sum()).filter(|sum| *sum > 0.0);
+        assert_eq!(of_batches(&rounds, sum), Some(vec![3.0, 3.0]));
+        assert_eq!(of_batches(&[0.0; 8], sum), None);
     }
 
     #[test]

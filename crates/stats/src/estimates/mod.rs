@@ -12,7 +12,7 @@ pub(crate) mod over_starts;
 
 pub use bootstrap::{RESAMPLES, bca, median_ratio};
 pub use clusters::{Clustered, clustered};
-pub use effective_sample::{batches_of_rounds, effective_sample_size};
+pub use effective_sample::{effective_sample_size, of_batches};
 pub use estimate::{Interval, as_percent, hodges_lehmann, walsh_averages};
 pub use groups::{Group, Groups, compare_groups};
 pub use line::LineParts;

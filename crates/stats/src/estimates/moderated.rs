@@ -84,7 +84,7 @@ impl KnownVariance {
             variance: sum,
             degrees: match parts > 0.0 {
                 true => sum * sum / parts,
-                false => self.degrees,
+                false => self.degrees.max(other.degrees),
             },
         }
     }
@@ -111,16 +111,20 @@ impl KnownVariance {
     /// degrees of freedom. One beyond the prior's 99 % (`s^2 / s0^2 > F(0.99; d, d0)`) stays as it
     /// is: two modes, not chance.
     pub fn moderated(self, prior: Option<VariancePrior>) -> Self {
-        self.moderated_within(prior, OUTLIER)
+        match prior {
+            Some(prior) if !self.is_beyond(prior, OUTLIER) => self.with(prior),
+            _ => self,
+        }
     }
 
-    /// The same, but one beyond another quantile of the prior stays as it is.
-    pub fn moderated_within(self, prior: Option<VariancePrior>, outlier: f64) -> Self {
-        let Some(prior) = prior else { return self };
-        let limit = f_quantile(outlier, self.degrees, prior.degrees);
-        if self.variance > limit * prior.variance {
-            return self;
-        }
+    /// Whether it is larger than this quantile of what the prior expects.
+    pub(super) fn is_beyond(self, prior: VariancePrior, level: f64) -> bool {
+        let limit = f_quantile(level, self.degrees, prior.degrees);
+        self.variance > limit * prior.variance
+    }
+
+    /// The mean of both, weighted by their degrees of freedom.
+    pub(super) fn with(self, prior: VariancePrior) -> Self {
         let degrees = prior.degrees + self.degrees;
         let sum = prior.degrees * prior.variance + self.degrees * self.variance;
         Self {

@@ -157,12 +157,10 @@ fn units(starts: &[StartRatio]) -> Vec<StartRatio> {
     }
     let mean_of = |(load, group): (u32, Vec<StartRatio>)| {
         let count = group.len() as f64;
-        let squares: Option<Vec<KnownVariance>> = group.iter().map(|start| start.within).collect();
+        let squares = group.iter().filter_map(|start| start.within);
         StartRatio {
             ratio: group.iter().map(|start| start.ratio).sum::<f64>() / count,
-            within: squares
-                .and_then(KnownVariance::mean)
-                .map(|of_starts| of_starts.times(1.0 / count)),
+            within: KnownVariance::mean(squares).map(|of_starts| of_starts.times(1.0 / count)),
             load,
         }
     };
@@ -277,19 +275,20 @@ impl StartsPrior {
         let Some(prior) = self.of_expected.filter(|_| expected > 0.0) else {
             return of.floored();
         };
-        let share = of.within.variance / expected;
-        let prior = VariancePrior {
-            degrees: 1.0 / (1.0 / prior.degrees + share * share / of.within.degrees),
-            ..prior
-        };
         let in_expected = of.between.times(1.0 / expected);
         let outlier = match of.is_of_loads {
             true => OUTLIER_OF_LOADS,
             false => OUTLIER,
         };
-        in_expected
-            .moderated_within(Some(prior), outlier)
-            .times(expected)
+        if in_expected.is_beyond(prior, outlier) {
+            return of.between;
+        }
+        let share = of.within.variance / expected;
+        let known = VariancePrior {
+            degrees: 1.0 / (1.0 / prior.degrees + share * share / of.within.degrees),
+            ..prior
+        };
+        in_expected.with(known).times(expected)
     }
 
     /// The squared error that loads add to the mean of these starts: `v sum((n_l / S)^2)`.
@@ -429,6 +428,40 @@ mod tests {
         // One start has the interval of its own error: t(7) = 2.365.
         let one = over_starts(&starts(&[0.1], 0.01), None).unwrap();
         assert!((one.interval(0.95).half_width() - 0.023_65).abs() < 1e-4);
+    }
+
+    /// Where turns say most of an error the prior is worth less, which made room for two modes.
+    #[test]
+    fn two_modes_are_not_narrowed_where_turns_say_most() {
+        let known = |variance, degrees| KnownVariance { variance, degrees };
+        let prior = StartsPrior {
+            common: 0.0,
+            of_expected: Some(known(1.0, 20.0)),
+            of_loads: known(0.0, 1.0),
+        };
+        let of = |between| StartsVariance {
+            between: known(between, 2.0),
+            within: known(1e-4, 9.0),
+            is_of_loads: false,
+            loads: None,
+        };
+        // F(0.99; 2, 20) = 5.85.
+        assert_eq!(prior.moderated(of(8e-4)), known(8e-4, 2.0));
+        let usual = prior.moderated(of(2e-4));
+        let worth = 1.0 / (1.0 / 20.0 + 1.0 / 9.0);
+        assert!((usual.degrees - (2.0 + worth)).abs() < 1e-9, "{usual:?}");
+    }
+
+    #[test]
+    fn a_short_start_leaves_its_load_the_error_of_the_others() {
+        let start = |number: u32| StartRatio {
+            within: (number >= 4).then(|| KnownVariance::of_error(0.01, 7.0)),
+            load: number % 4,
+            ratio: 0.001 * f64::from(number),
+        };
+        let all: Vec<StartRatio> = (0..8).map(start).collect();
+        let of = StartsVariance::of(&all).unwrap();
+        assert!((of.within.variance - 1e-4 / 2.0).abs() < 1e-12, "{of:?}");
     }
 
     /// Nineteen quiet comparisons and one whose starts differ because of what is within them.

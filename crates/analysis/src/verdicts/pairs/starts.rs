@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::witness::{ForeignCpu, is_turn_disturbed};
-use plimsoll_stats::{
-    KnownVariance, StartRatio, batches_of_rounds, hodges_lehmann, mean, variance,
-};
+use plimsoll_stats::{KnownVariance, StartRatio, hodges_lehmann, mean, of_batches, variance};
 use plimsoll_store::Turn;
 
 /// If witnesses saw more of a start's rounds disturbed than this share, all of them stay: the start
@@ -86,14 +84,12 @@ pub(crate) fn start_pairs(
     limit: f64,
 ) -> Option<StartPairs> {
     let (rounds, disturbed) = undisturbed(rounds(bases, other, is_rate, limit));
-    let batches: Option<Vec<f64>> =
-        batches_of_rounds(&rounds).and_then(|batches| batches.map(whole).collect());
     Some(StartPairs {
         start,
         load: 1,
         link: None,
         whole: whole(&rounds)?,
-        batches: batches.unwrap_or_default(),
+        batches: of_batches(&rounds, whole).unwrap_or_default(),
         rounds: rounds
             .iter()
             .filter_map(|round| whole(std::slice::from_ref(round)))

@@ -1,7 +1,7 @@
 //! What a step's turns say while they go on: ratios to the base, for those who watch.
 
 use plimsoll_core::witness::Leakage;
-use plimsoll_stats::{batches_of_rounds, mean, student_quantile, variance};
+use plimsoll_stats::{mean, of_batches, student_quantile, variance};
 
 use crate::message::TurnDone;
 use crate::observer::TurnsRatio;
@@ -56,8 +56,7 @@ impl Rounds {
         let pairs: Vec<(Turn, Turn)> = both
             .filter_map(|(base, other)| Some(((*base)?, (*other)?)))
             .collect();
-        let batches: Option<Vec<f64>> = batches_of_rounds(&pairs)?.map(log_ratio).collect();
-        let batches = batches?;
+        let batches = of_batches(&pairs, log_ratio)?;
         let error = (variance(&batches) / batches.len() as f64).sqrt();
         let reach = student_quantile(0.5 + LEVEL / 2.0, batches.len() as f64 - 1.0);
         Some(TurnsRatio {
