@@ -66,7 +66,8 @@ mod chosen {
     static PASSED: [AtomicU64; Point::ALL.len()] = [const { AtomicU64::new(0) }; Point::ALL.len()];
 
     thread_local! {
-        static ALWAYS: Cell<bool> = const { Cell::new(false) };
+        /// What a test wants of this thread.
+        static WANTED: Cell<Option<bool>> = const { Cell::new(None) };
     }
 
     /// Whether it happens the `nth` time.
@@ -85,18 +86,29 @@ mod chosen {
             let number = text.parse();
             Some(number.unwrap_or_else(|_| panic!("{VARIABLE}={text}: it is not a whole number")))
         });
-        ALWAYS.get()
-            || seed.is_some_and(|seed| {
+        WANTED.get().unwrap_or_else(|| {
+            seed.is_some_and(|seed| {
                 let nth = PASSED[point as usize].fetch_add(1, Ordering::Relaxed);
                 is_chosen(seed, point, nth)
             })
+        })
     }
 
     /// Runs `body` with everything happening on this thread, for tests of a point.
     pub fn always<T>(body: impl FnOnce() -> T) -> T {
-        ALWAYS.set(true);
+        with(true, body)
+    }
+
+    /// Runs `body` with nothing happening on this thread, whatever the seed: for tests that script
+    /// what happens.
+    pub fn never<T>(body: impl FnOnce() -> T) -> T {
+        with(false, body)
+    }
+
+    fn with<T>(wanted: bool, body: impl FnOnce() -> T) -> T {
+        WANTED.set(Some(wanted));
         let result = body();
-        ALWAYS.set(false);
+        WANTED.set(None);
         result
     }
 
@@ -119,6 +131,12 @@ mod chosen {
         }
 
         #[test]
+        fn nothing_happens_where_a_test_wants_nothing() {
+            let all = || Point::ALL.iter().any(|point| happens(*point));
+            assert!(!never(|| (0..1000).any(|_| all())));
+        }
+
+        #[test]
         fn nothing_happens_without_a_seed() {
             if std::env::var_os(VARIABLE).is_none() {
                 let all = || Point::ALL.iter().any(|point| happens(*point));
@@ -131,7 +149,7 @@ mod chosen {
 }
 
 #[cfg(all(feature = "planted-bugs", debug_assertions))]
-pub use chosen::{always, happens};
+pub use chosen::{always, happens, never};
 
 /// Whether it happens here and now: never.
 #[cfg(not(all(feature = "planted-bugs", debug_assertions)))]
