@@ -373,13 +373,20 @@ fn an_array_of_jobs_runs_the_blocks_and_survives_a_requeue() {
     blocks_on_one_host(&over);
 }
 
-/// Until the second node has done a trial of the campaign and runs another.
+/// Until the second node has done a trial of the campaign and is within a step of another. A process
+/// alone may be that of the trial that is done, or of one that has not begun.
 fn wait_for_second_node(slurm: &Slurm, over: &Path) {
+    let spool = slurm.lab.place.path("spool/h2/spool");
+    let spooled = spool.join(over.file_name().unwrap());
+    let has_step = |events: &Vec<Value>| events.iter().any(|of| of["event"] == "step_start");
+    let is_in_step = |events: &Vec<Value>| has_step(events) && !is_complete(events);
     wait_until(
         "a trial of the second node is done, and another runs",
         || {
             let is_done = |events: &Vec<Value>| is_complete(events) && events[0]["host"] == "h2";
-            events(over).values().any(is_done) && !slurm.lab.matching(2, is_trial).is_empty()
+            events(over).values().any(is_done)
+                && events(&spooled).values().any(is_in_step)
+                && !slurm.lab.matching(2, is_trial).is_empty()
         },
     );
 }
