@@ -101,6 +101,14 @@ fn a_probe_without_a_start_that_counts_says_why() {
     assert_eq!((of.whole(), of.bad.len(), of.control.len()), (0, 0, 0));
     let (count, why) = of.left_out.unwrap();
     assert!(count == 3 && why.starts_with(SLOW), "{why}");
+    // A start counts in which one side did nothing in a round.
+    let stalled = slices(3, 5, &|_, label, turns| {
+        if label == SLOW {
+            turns[2].operations = 0;
+        }
+    });
+    let of = read(&stalled.load());
+    assert_eq!((of.whole(), of.bad.len()), (3, 3));
     let short = slices(3, 3, &|_, _, _| {});
     let of = read(&short.load());
     assert_eq!(

@@ -209,7 +209,7 @@ fn plain(starts: &[(u32, StartRatio)]) -> Vec<StartRatio> {
 }
 
 /// The mean over tests in each start that all of them have, with the error of that mean.
-fn means(tests: &[Ratios]) -> Vec<(u32, StartRatio)> {
+pub(super) fn means(tests: &[Ratios]) -> Vec<(u32, StartRatio)> {
     let of_start = |start: u32| {
         let of: Vec<StartRatio> = tests.iter().map(|ratios| ratios[&start]).collect();
         let ratios: Vec<f64> = of.iter().map(|of| of.ratio).collect();

@@ -4,7 +4,7 @@
 use plimsoll_core::plan::TestGroup;
 use plimsoll_stats::{KnownVariance, StartRatio, Stream, Verdict, mean};
 
-use super::group::{Group, Material, judged};
+use super::group::{Group, Material, judged, means};
 use super::ratios::Ratios;
 use crate::verdicts::{Basis, Role};
 
@@ -152,6 +152,21 @@ fn groups_like_the_base_are_rarely_called() {
         (1..=23).contains(&false_campaigns),
         "{false_campaigns} of {CAMPAIGNS}"
     );
+}
+
+#[test]
+fn a_test_of_few_rounds_leaves_its_group_the_error_of_the_others() {
+    let of = |within| -> Ratios {
+        let ratio = StartRatio {
+            load: 1,
+            ratio: -0.1,
+            within,
+        };
+        [(1, ratio)].into()
+    };
+    let known = KnownVariance::of_error(0.01, 5.0);
+    let (_, mean) = means(&[of(Some(known)), of(None)])[0];
+    assert_eq!(mean.within, Some(known.times(0.5)));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::estimates::effective_sample::of_batches;
 use crate::estimates::estimate::{Interval, hodges_lehmann};
+use crate::estimates::moderated::KnownVariance;
 use crate::numbers::distribution::{student_quantile, student_two_sided};
 use crate::numbers::order::{mean, variance};
 
@@ -59,8 +60,8 @@ pub fn clustered(starts: &[Vec<f64>], level: f64) -> Option<Clustered> {
             Some(variance(several).sqrt()),
         ),
     };
-    let degrees = units.len() as f64 - 1.0;
-    let error = (variance(&units) / units.len() as f64).sqrt();
+    let known = KnownVariance::of_mean(&units);
+    let (error, degrees) = (known.variance.sqrt(), known.degrees);
     let reach = student_quantile(0.5 + level / 2.0, degrees) * error;
     let p = match (error > 0.0, estimate == 0.0) {
         (true, _) => student_two_sided(estimate / error, degrees),

@@ -13,8 +13,8 @@ fn consecutive<T>(values: &[T], count: usize) -> impl Iterator<Item = &[T]> {
 const FEWEST_BATCHES: usize = 4;
 
 /// What batches of consecutive rounds say, whose spread is how well the whole is known:
-/// `floor(sqrt(n))` of them, at least 4; below 8 rounds each is one. Fewer if one of so many would
-/// say nothing, but two. `None` below 4 rounds.
+/// `floor(sqrt(n))` of them, at least 4; below 8 rounds each is one. If one of so many says nothing
+/// there are fewer, down to two. `None` below 4 rounds, and if both halves do not say something.
 pub fn of_batches<T>(rounds: &[T], says: impl Fn(&[T]) -> Option<f64>) -> Option<Vec<f64>> {
     let most = match rounds.len() {
         none if none < FEWEST_BATCHES => return None,

@@ -74,6 +74,15 @@ impl KnownVariance {
         }
     }
 
+    /// The squared standard error of the mean of `n` values, from their spread: `n - 1` degrees.
+    pub fn of_mean(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        Self {
+            variance: variance(values) / count,
+            degrees: count - 1.0,
+        }
+    }
+
     /// The sum of two variances that do not depend on each other, with its degrees of freedom after
     /// Satterthwaite (1946).
     pub fn plus(self, other: Self) -> Self {

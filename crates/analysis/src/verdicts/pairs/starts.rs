@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::witness::{ForeignCpu, is_turn_disturbed};
-use plimsoll_stats::{KnownVariance, StartRatio, hodges_lehmann, mean, of_batches, variance};
+use plimsoll_stats::{KnownVariance, StartRatio, hodges_lehmann, mean, of_batches};
 use plimsoll_store::Turn;
 
 /// If witnesses saw more of a start's rounds disturbed than this share, all of them stay: the start
@@ -22,8 +22,9 @@ pub(crate) struct StartPairs {
     /// The log ratio over the whole start: of sums over all rounds that both sides have. Stalls
     /// count in it with the time they take.
     pub whole: f64,
-    /// Log ratios of whole batches of consecutive rounds; empty where there are few rounds.
-    pub batches: Vec<f64>,
+    /// The squared error of `whole`, from batches of consecutive rounds; none where there are few
+    /// rounds.
+    pub within: Option<KnownVariance>,
     /// The log ratio of each round in which both sides did something.
     pub rounds: Vec<f64>,
     /// Rounds left out because a witness saw the machine disturbed in one of their turns.
@@ -38,7 +39,7 @@ impl StartPairs {
             load: 1,
             link: None,
             whole,
-            batches: Vec::new(),
+            within: None,
             rounds: Vec::new(),
             disturbed: 0,
         }
@@ -59,15 +60,11 @@ impl StartPairs {
         })
     }
 
-    /// The whole ratio with its error, from the batches.
+    /// The whole ratio with its error.
     pub fn ratio(&self) -> StartRatio {
-        let batches = self.batches.len();
         StartRatio {
             ratio: self.whole,
-            within: (batches > 1).then(|| KnownVariance {
-                variance: variance(&self.batches) / batches as f64,
-                degrees: batches as f64 - 1.0,
-            }),
+            within: self.within,
             load: self.load,
         }
     }
@@ -89,7 +86,7 @@ pub(crate) fn start_pairs(
         load: 1,
         link: None,
         whole: whole(&rounds)?,
-        batches: of_batches(&rounds, whole).unwrap_or_default(),
+        within: of_batches(&rounds, whole).map(|all| KnownVariance::of_mean(&all)),
         rounds: rounds
             .iter()
             .filter_map(|round| whole(std::slice::from_ref(round)))

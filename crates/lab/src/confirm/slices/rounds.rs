@@ -1,7 +1,7 @@
 //! What a step's turns say while they go on: ratios to the base, for those who watch.
 
 use plimsoll_core::witness::Leakage;
-use plimsoll_stats::{mean, of_batches, student_quantile, variance};
+use plimsoll_stats::{KnownVariance, mean, of_batches, student_quantile};
 
 use crate::message::TurnDone;
 use crate::observer::TurnsRatio;
@@ -57,11 +57,11 @@ impl Rounds {
             .filter_map(|(base, other)| Some(((*base)?, (*other)?)))
             .collect();
         let batches = of_batches(&pairs, log_ratio)?;
-        let error = (variance(&batches) / batches.len() as f64).sqrt();
-        let reach = student_quantile(0.5 + LEVEL / 2.0, batches.len() as f64 - 1.0);
+        let known = KnownVariance::of_mean(&batches);
+        let reach = student_quantile(0.5 + LEVEL / 2.0, known.degrees);
         Some(TurnsRatio {
             ratio: log_ratio(&pairs).unwrap_or_else(|| mean(&batches)).exp(),
-            half_width: reach * error,
+            half_width: reach * known.variance.sqrt(),
         })
     }
 
