@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::ProcessIdentity;
@@ -25,10 +26,26 @@ const MOST_BYTES: u64 = 4 << 20;
 ///
 /// They are known by [`MARK`]; this process and those that have started it are never meant. A
 /// PostgreSQL's session whose server is gone has lost it, and is known by its program and its
-/// working directory.
+/// working directory. A process that has another root, in a container or a chroot, is meant where
+/// the folder is the same one, and not where it has the same path.
 pub fn end_below(dir: &Path) -> bool {
     end_all(|stat| {
-        mark(stat.pid).is_some_and(|mark| is_trial_of(&mark, dir)) || is_session(stat.pid, dir)
+        let is_ours =
+            mark(stat.pid).is_some_and(|mark| is_trial_of(&mark, dir)) || is_session(stat.pid, dir);
+        is_ours && has_same(dir, stat.pid)
+    })
+}
+
+/// Whether a path means the same file to a process as to this one, which may have other roots or
+/// other mounts. Of a path that is not there it is asked of what is there of it.
+fn has_same(path: &Path, pid: u32) -> bool {
+    let number = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    let found = path
+        .ancestors()
+        .find_map(|above| Some((above, number(above)?)));
+    found.is_some_and(|(above, here)| {
+        let below_its_root = above.strip_prefix("/").unwrap_or(above);
+        number(&Path::new(&format!("/proc/{pid}/root")).join(below_its_root)) == Some(here)
     })
 }
 
@@ -51,7 +68,7 @@ impl ProcessIdentity {
                     || working_dir(pid).is_some_and(|at| at.starts_with(dir))
                     || has_argument(pid, dir)
             };
-            self.is(stat) && self.is_there() && works_there()
+            self.is(stat) && self.is_there() && works_there() && has_same(dir, stat.pid)
         };
         end_all(is_ours)
     }
@@ -228,6 +245,53 @@ mod tests {
         assert_eq!(stranger.try_wait().unwrap(), None, "a stranger was killed");
         stranger.kill().unwrap();
         stranger.wait().unwrap();
+    }
+
+    /// A campaign in a chroot took its data folder, which had the path of a folder outside, and
+    /// killed the trial that had its data there.
+    #[test]
+    fn the_same_path_in_another_root_is_another_folder() {
+        let test = "engine::the_same_path_in_another_root_is_another_folder";
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let data = root.join("campaign/1-a1");
+        fs::create_dir_all(&data).unwrap();
+        let apart = |mounts: &str| {
+            let script = format!(
+                "{mounts} && echo up && cd {} && exec sleep 60",
+                data.display()
+            );
+            let mut child = Command::new("unshare")
+                .args(["--map-root-user", "--mount", "sh", "-c", &script])
+                .env(MARK, &data)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let mut line = String::new();
+            let output = child.stdout.take().unwrap();
+            BufReader::new(output).read_line(&mut line).unwrap();
+            (child, line == "up\n")
+        };
+        let hidden = format!(
+            "mount -t tmpfs none {} && mkdir -p {}",
+            root.display(),
+            data.display()
+        );
+        let (mut other, can) = apart(&hidden);
+        if !can {
+            other.wait().unwrap();
+            return plimsoll_testkit::skip(test, "nothing may be mounted here");
+        }
+        let (mut same, _) = apart("true");
+        let other_identity = ProcessIdentity::of(other.id()).unwrap();
+        for folder in [&data, &root.join("campaign"), &root] {
+            assert!(end_below(folder) && other_identity.end_if_below(folder));
+        }
+        assert_eq!(other.try_wait().unwrap(), None, "a stranger was killed");
+        assert!(same.try_wait().unwrap().is_some(), "it has the same folder");
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 
     /// Sessions of a build's second link are called after that.
