@@ -37,7 +37,8 @@ pub(crate) fn answered(bytes: &[u8]) -> (Socket, UnixStream) {
 }
 
 /// A server for one client that connects by itself to the socket at the path: it says the first of
-/// `lines`, and each other one after the client has spoken. Then it listens until the client leaves.
+/// `lines`, and each other one after the client has spoken. Then it says no more, so that nobody
+/// waits for the rest of an answer, and listens until the client leaves.
 pub(crate) fn with_server<T>(lines: [&[u8]; 3], client: impl FnOnce(&Path) -> T) -> T {
     let (listener, path) = &*LISTENER;
     let serve = || -> std::io::Result<()> {
@@ -49,6 +50,7 @@ pub(crate) fn with_server<T>(lines: [&[u8]; 3], client: impl FnOnce(&Path) -> T)
             }
             peer.write_all(&line[..line.len().min(MOST)])?;
         }
+        peer.shutdown(Shutdown::Write)?;
         std::io::copy(&mut peer, &mut std::io::sink()).map(drop)
     };
     std::thread::scope(|scope| {

@@ -43,7 +43,9 @@ pub fn answer(bytes: &[u8]) {
                 Err(WireError::Server { code, .. }) => Some(Err(*code)),
                 Err(_) => None,
             };
-            if let Some(understood) = understood {
+            let is_all =
+                |link: &mut Link| matches!(link.integer("select 1"), Err(WireError::Io(_)));
+            if let Some(understood) = understood.filter(|_| is_all(&mut link)) {
                 assert_twin_agrees(said, &understood);
             }
             rows.map(|rows| rows.len() as u64)
@@ -85,8 +87,9 @@ fn greeting() -> Vec<u8> {
 const LET_IN: &[u8] = &[7, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0];
 
 /// The `mysql` crate takes the same bytes for the same rows, or for the same error. It is asked only
-/// about what was understood here: it takes some of the rest for granted, and panics. It may refuse
-/// more for its form: it looks at definitions of columns, too.
+/// about what was understood here, to its last byte: it takes some of the rest for granted, and
+/// panics, as it does when it reads on behind a message that it refuses. It may refuse more for its
+/// form: it looks at definitions of columns, too.
 fn assert_twin_agrees(said: &[u8], understood: &Understood) {
     if let Some(found) = with_server([&greeting(), LET_IN, said], twin) {
         assert_eq!(&found, understood);
@@ -98,6 +101,8 @@ fn twin(path: &Path) -> Option<Understood> {
         .user(Some("bench"))
         .pass(Some("geheim"))
         .socket(path.to_str())
+        // It would ask for the name of the socket first.
+        .prefer_socket(false)
         .max_allowed_packet(Some(FULL))
         .read_timeout(Some(Duration::from_secs(2)));
     let mut session = Conn::new(opts).expect("it is let in");
