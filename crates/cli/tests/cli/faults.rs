@@ -245,6 +245,13 @@ fn is_in(phase: Phase, place: &Place, started: Instant) -> bool {
     }
 }
 
+/// Whether a campaign's process is the program by now. Before, it is what sees that signals are not
+/// ignored, and until that has done so it may ignore them itself, as behind a shell's `&`.
+fn has_begun(orchestrator: &Child) -> bool {
+    fs::read_link(format!("/proc/{}/exe", orchestrator.id()))
+        .is_ok_and(|program| program.ends_with("plimsoll"))
+}
+
 /// Whom the fault is about, now; none when it is over already.
 fn targets(who: Who, place: &Place, orchestrator: &Child) -> Vec<u32> {
     let all = processes_of(place.dir.path());
@@ -337,7 +344,7 @@ fn inject(fault: Fault, build: &CachedBuild) -> u64 {
             None,
             "{fault}: the campaign goes on"
         );
-        if is_in(fault.phase, &place, started) {
+        if has_begun(&child) && is_in(fault.phase, &place, started) {
             found = targets(fault.who, &place, &child);
         }
         !found.is_empty()
