@@ -1,7 +1,7 @@
 //! What an earlier run left running, found by what nobody but us gives to a process.
 
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -32,21 +32,27 @@ pub fn end_below(dir: &Path) -> bool {
     end_all(|stat| {
         let is_ours =
             mark(stat.pid).is_some_and(|mark| is_trial_of(&mark, dir)) || is_session(stat.pid, dir);
-        is_ours && has_same(dir, stat.pid)
+        is_ours && has_same(dir, stat.pid) == Some(true)
     })
 }
 
 /// Whether a path means the same file to a process as to this one, which may have other roots or
-/// other mounts. Of a path that is not there it is asked of what is there of it.
-fn has_same(path: &Path, pid: u32) -> bool {
-    let number = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+/// other mounts. Of a path that is not there it is asked of what is there of it. `None` where the
+/// process may not be looked at, as root in a container may not look at another user's.
+fn has_same(path: &Path, pid: u32) -> Option<bool> {
+    let number = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino()));
     let found = path
         .ancestors()
-        .find_map(|above| Some((above, number(above)?)));
-    found.is_some_and(|(above, here)| {
-        let below_its_root = above.strip_prefix("/").unwrap_or(above);
-        number(&Path::new(&format!("/proc/{pid}/root")).join(below_its_root)) == Some(here)
-    })
+        .find_map(|above| Some((above, number(above).ok()?)));
+    let Some((above, here)) = found else {
+        return Some(false);
+    };
+    let below_its_root = above.strip_prefix("/").unwrap_or(above);
+    match number(&Path::new(&format!("/proc/{pid}/root")).join(below_its_root)) {
+        Ok(there) => Some(there == here),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
+        Err(_) => Some(false),
+    }
 }
 
 /// Whether a trial's data is in `dir`: `dir/CAMPAIGN/TRIAL`, and no deeper, where another data
@@ -58,7 +64,8 @@ fn is_trial_of(data: &Path, dir: &Path) -> bool {
 impl ProcessIdentity {
     /// Ends this process and what it has started, where it works below `dir`: with a mark, a
     /// working directory or an argument there. What a file says that somebody else may have written
-    /// proves nothing by itself.
+    /// proves nothing by itself. Of a process that may not be looked at the argument is enough: its
+    /// number and start are those of the file.
     pub fn end_if_below(&self, dir: &Path) -> bool {
         let is_ours = |stat: &Stat| {
             let works_there = || {
@@ -68,7 +75,10 @@ impl ProcessIdentity {
                     || working_dir(pid).is_some_and(|at| at.starts_with(dir))
                     || has_argument(pid, dir)
             };
-            self.is(stat) && self.is_there() && works_there() && has_same(dir, stat.pid)
+            self.is(stat)
+                && self.is_there()
+                && works_there()
+                && has_same(dir, stat.pid) != Some(false)
         };
         end_all(is_ours)
     }
