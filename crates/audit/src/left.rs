@@ -1,6 +1,7 @@
 //! What may not be left behind: processes, data, objects of the kernel, secrets.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::{Audit, Facts, Finding, folders};
@@ -30,7 +31,7 @@ pub(crate) fn audit_processes(audit: &mut Audit, data: &Path) {
 }
 
 /// The processes whose environment names a folder below this one as that of their trial, with their
-/// states.
+/// states. In another root, a container's or a chroot's, the same path is another folder.
 pub fn processes_of(data: &Path) -> Vec<String> {
     let data = data.canonicalize().unwrap_or_else(|_| data.to_owned());
     let mut found = Vec::new();
@@ -48,11 +49,25 @@ pub fn processes_of(data: &Path) -> Vec<String> {
         let state = stat
             .rsplit_once(") ")
             .and_then(|(_, rest)| rest.chars().next());
-        if let Some(state) = state.filter(|state| is_ours && !"ZX".contains(*state)) {
+        let is_left = |state: &char| is_ours && !"ZX".contains(*state) && has_same(&data, pid);
+        if let Some(state) = state.filter(is_left) {
             found.push(format!("{pid} ({state})"));
         }
     }
     found
+}
+
+/// Whether the folder, or what is there of its path, is the same one to a process as to this one.
+fn has_same(folder: &Path, pid: u32) -> bool {
+    let number = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino()));
+    let found = folder
+        .ancestors()
+        .find_map(|above| Some((above, number(above).ok()?)));
+    found.is_some_and(|(above, here)| {
+        let below_its_root = above.strip_prefix("/").unwrap_or(above);
+        let there = Path::new(&format!("/proc/{pid}/root")).join(below_its_root);
+        number(&there).is_ok_and(|there| there == here)
+    })
 }
 
 /// Invariant 4, of the kernel: no shared memory of PostgreSQL's that was made for this data folder.

@@ -1,5 +1,8 @@
 //! Each invariant is broken once, and has to be found.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use super::*;
@@ -204,7 +207,7 @@ fn a_finished_step_that_was_seen_and_is_gone_is_found() {
 fn a_process_that_works_for_the_folder_is_found() {
     let folders = Folders::new();
     let data = folders.dir.path().join("data");
-    let mut child = std::process::Command::new("sleep")
+    let mut child = Command::new("sleep")
         .arg("60")
         .env("PLIMSOLL_TRIAL", data.canonicalize().unwrap().join("x"))
         .spawn()
@@ -222,6 +225,48 @@ fn a_process_that_works_for_the_folder_is_found() {
         "{found:?}"
     );
     assert!(folders.findings(&Facts::default()).is_empty());
+}
+
+/// A container's campaign has the same default data folder as one outside.
+#[test]
+fn a_process_with_another_folder_of_that_path_is_not_found() {
+    let folders = Folders::new();
+    let data = folders.dir.path().join("data").canonicalize().unwrap();
+    let script = |mounts: &str| format!("{mounts} && echo up && exec sleep 60");
+    let hidden = script(&format!(
+        "mount -t tmpfs none {0} && mkdir {0}/data",
+        folders.dir.path().canonicalize().unwrap().display()
+    ));
+    let start = |script: &str| {
+        let mut child = Command::new("unshare")
+            .args(["--map-root-user", "--mount", "sh", "-c", script])
+            .env("PLIMSOLL_TRIAL", data.join("x"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let output = child.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        (child, line == "up\n")
+    };
+    let (mut other, can) = start(&hidden);
+    if !can {
+        other.wait().unwrap();
+        let test = "audit::a_process_with_another_folder_of_that_path_is_not_found";
+        return plimsoll_testkit::skip(test, "nothing may be mounted here");
+    }
+    let (mut same, _) = start(&script("true"));
+    let found = processes_of(&data);
+    for child in [&mut other, &mut same] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let its_own = format!("{} (", same.id());
+    assert!(
+        found.len() == 1 && found[0].starts_with(&its_own),
+        "{found:?}"
+    );
 }
 
 #[test]

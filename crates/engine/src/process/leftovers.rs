@@ -138,6 +138,8 @@ mod tests {
     use std::process::{Child, Command, Stdio};
     use std::time::{Duration, Instant};
 
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
     use super::*;
 
     /// A script that says `up` when it is.
@@ -302,6 +304,50 @@ mod tests {
         assert!(same.try_wait().unwrap().is_some(), "it has the same folder");
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+
+    /// Root in a container may not look at what runs as another user: it has not every capability.
+    #[test]
+    fn a_server_that_may_not_be_looked_at_is_known_by_its_argument() {
+        let test = "engine::a_server_that_may_not_be_looked_at_is_known_by_its_argument";
+        if !rustix::process::geteuid().is_root() {
+            return plimsoll_testkit::skip(test, "only root starts what runs as another user");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let in_argument = format!("--datadir={}/campaign/1-a1", root.display());
+        let as_nobody = |argument: &str| {
+            start("read line", |command| {
+                command
+                    .uid(65534)
+                    .stdin(Stdio::piped())
+                    .args(["server", argument])
+                    .env(MARK, root.join("campaign/1-a1"));
+            })
+        };
+        let mut server = as_nobody(&in_argument);
+        let mut stranger = as_nobody("");
+        // Capabilities are a thread's own.
+        let without_looking = || {
+            let mut mine = capabilities(None).unwrap();
+            // The last two read environments, as profilers do.
+            let looking =
+                CapabilitySet::SYS_PTRACE | CapabilitySet::PERFMON | CapabilitySet::SYS_ADMIN;
+            mine.effective.remove(looking);
+            set_capabilities(None, mine).unwrap();
+            for child in [&server, &stranger] {
+                assert_eq!(has_same(&root, child.id()), None, "it can be looked at");
+            }
+            let identity = |child: &Child| ProcessIdentity::of(child.id()).unwrap();
+            assert!(identity(&server).end_if_below(&root));
+            assert!(identity(&stranger).end_if_below(&root));
+            assert!(end_below(&root));
+        };
+        std::thread::scope(|scope| scope.spawn(without_looking).join().unwrap());
+        assert!(server.try_wait().unwrap().is_some(), "it is still there");
+        assert_eq!(stranger.try_wait().unwrap(), None, "nothing proves it ours");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
     }
 
     /// Sessions of a build's second link are called after that.
