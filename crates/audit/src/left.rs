@@ -30,10 +30,17 @@ pub(crate) fn audit_processes(audit: &mut Audit, data: &Path) {
     });
 }
 
-/// The processes whose environment names a folder below this one as that of their trial, with their
-/// states. In another root, a container's or a chroot's, the same path is another folder.
+/// The processes that work for a trial of this data folder, `data/CAMPAIGN/TRIAL`, with their
+/// states: by their environment, or by a working directory there, because PostgreSQL's sessions
+/// write over their environment. In another root, a container's or a chroot's, the same path is
+/// another folder.
 pub fn processes_of(data: &Path) -> Vec<String> {
     let data = data.canonicalize().unwrap_or_else(|_| data.to_owned());
+    // Deeper there may be another data folder.
+    let is_of = |path: &Path, depths: [usize; 2]| {
+        path.strip_prefix(&data)
+            .is_ok_and(|below| depths.contains(&below.components().count()))
+    };
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -41,15 +48,21 @@ pub fn processes_of(data: &Path) -> Vec<String> {
             continue;
         };
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-        let is_ours = environment
+        let is_marked = environment
             .split(|byte| *byte == 0)
             .filter_map(|word| word.strip_prefix(MARK.as_bytes()))
-            .any(|dir| Path::new(&*String::from_utf8_lossy(dir)).starts_with(&data));
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            .any(|dir| is_of(Path::new(&*String::from_utf8_lossy(dir)), [1, 2]));
+        let works_there =
+            fs::read_link(entry.path().join("cwd")).is_ok_and(|at| is_of(&at, [2, 3]));
+        // A name of 15 bytes may end within a letter.
+        let stat = fs::read(entry.path().join("stat")).unwrap_or_default();
+        let stat = String::from_utf8_lossy(&stat);
         let state = stat
             .rsplit_once(") ")
             .and_then(|(_, rest)| rest.chars().next());
-        let is_left = |state: &char| is_ours && !"ZX".contains(*state) && has_same(&data, pid);
+        let is_left = |state: &char| {
+            (is_marked || works_there) && !"ZX".contains(*state) && has_same(&data, pid)
+        };
         if let Some(state) = state.filter(is_left) {
             found.push(format!("{pid} ({state})"));
         }

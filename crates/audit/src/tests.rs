@@ -227,6 +227,41 @@ fn a_process_that_works_for_the_folder_is_found() {
     assert!(folders.findings(&Facts::default()).is_empty());
 }
 
+/// PostgreSQL's sessions have no environment, and deeper down another data folder may be.
+#[test]
+fn processes_are_known_by_their_mark_or_by_where_they_work() {
+    let folders = Folders::new();
+    let data = folders.dir.path().join("data").canonicalize().unwrap();
+    let cases = [
+        (None, "campaign/1-a1/pgdata", true),
+        (None, "campaign/1-a1", true),
+        (None, "campaign", false),
+        (None, "own/campaign/1-a1/pgdata", false),
+        (Some("campaign/1-a1"), "", true),
+        (Some("campaign"), "", true),
+        (Some("own/campaign/1-a1"), "", false),
+    ];
+    for (mark, at, is_ours) in cases {
+        fs::create_dir_all(data.join(at)).unwrap();
+        let mut child = Command::new("sh")
+            .args(["-c", "echo up; read line"])
+            .current_dir(data.join(at))
+            .env_clear()
+            .envs(mark.map(|mark| ("PLIMSOLL_TRIAL", data.join(mark))))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let output = child.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        let found = processes_of(&data);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(!found.is_empty(), is_ours, "{mark:?} {at}: {found:?}");
+    }
+}
+
 /// A container's campaign has the same default data folder as one outside.
 #[test]
 fn a_process_with_another_folder_of_that_path_is_not_found() {

@@ -123,7 +123,16 @@ pub struct DataTurn {
 pub(crate) fn take_data_root(dir: &Path) -> Result<DataTurn, LabError> {
     let dir = &prepare_data_root(dir)?;
     let turn = lock_data_root(dir)?;
-    end_below(dir);
+    let left = end_below(dir);
+    if !left.is_empty() {
+        let pids: Vec<String> = left.iter().map(u32::to_string).collect();
+        return Err(LabError::Usage(format!(
+            "what an earlier campaign left running in {} does not end: process {}; end it as its \
+             user, or choose another folder with --data DIR",
+            dir.display(),
+            pids.join(", ")
+        )));
+    }
     remove_campaigns_data(dir)?;
     Ok(turn)
 }
@@ -350,6 +359,47 @@ mod tests {
             drop(turn);
             waiting.join().unwrap().unwrap();
         });
+    }
+
+    /// It would be measured beside, and its data removed below it.
+    #[test]
+    fn what_runs_on_in_a_folder_is_named_and_its_data_left_alone() {
+        use std::os::unix::process::CommandExt;
+
+        use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+        let test = "lab::what_runs_on_in_a_folder_is_named_and_its_data_left_alone";
+        if !geteuid().is_root() {
+            return plimsoll_testkit::skip(test, "only root starts what runs as another user");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        drop(take_data_root(&data).unwrap());
+        let trial = data.join("20261123T051426Z-t/1-a1");
+        fs::create_dir_all(&trial).unwrap();
+        let mut other = std::process::Command::new("sleep")
+            .arg("60")
+            .uid(65534)
+            .env(plimsoll_engine::process::MARK, &trial)
+            .spawn()
+            .unwrap();
+        // Capabilities are a thread's own.
+        let refused = std::thread::scope(|scope| {
+            let denied = scope.spawn(|| {
+                let mut mine = capabilities(None).unwrap();
+                mine.effective.remove(CapabilitySet::KILL);
+                set_capabilities(None, mine).unwrap();
+                take_data_root(&data).unwrap_err().to_string()
+            });
+            denied.join().unwrap()
+        });
+        assert!(
+            refused.contains(&format!("does not end: process {};", other.id())),
+            "{refused}"
+        );
+        assert!(trial.is_dir());
+        drop(take_data_root(&data).unwrap());
+        assert!(!trial.exists() && other.try_wait().unwrap().is_some());
     }
 
     #[test]

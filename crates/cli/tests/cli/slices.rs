@@ -561,7 +561,7 @@ fn steps_that_are_known_leave_a_campaign_with_a_budget() {
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     // Whatever reads is known at once, and what writes never is.
     let output = place.run(&[
-        "confirm", "--all", "--budget", "80s", "--reads", "99%", "--writes", "0.0001%",
+        "confirm", "--all", "--budget", "50s", "--reads", "99%", "--writes", "0.0001%",
     ]);
     let stderr = text(&output.stderr);
     let campaign = newest(&place);

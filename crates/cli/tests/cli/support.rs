@@ -167,15 +167,17 @@ pub fn wait(mut child: Child) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Waits until something is true.
+/// Waits until something is true. To look takes CPU from what is waited for, and from other tests:
+/// no more than a fifth of the time.
 pub fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
-    while !is_true() {
-        assert!(
-            Instant::now() < deadline,
-            "still not after {DEADLINE:?}: {what}"
-        );
-        std::thread::sleep(Duration::from_millis(5));
+    loop {
+        let began = Instant::now();
+        if is_true() {
+            return;
+        }
+        assert!(began < deadline, "still not after {DEADLINE:?}: {what}");
+        std::thread::sleep((4 * began.elapsed()).max(Duration::from_millis(5)));
     }
 }
 

@@ -67,7 +67,7 @@ impl ProcessIdentity {
     /// group as long as its number cannot have been given to another, by number, session and a
     /// start not before the leader's; children by their parent.
     pub fn kill_group(&self) -> bool {
-        end_found(|| self.members())
+        end_found(|| self.members()).is_empty()
     }
 
     /// The process among these that calls itself `number`, be it in a namespace of process ids of
@@ -109,15 +109,13 @@ impl ProcessIdentity {
         stat.pid == self.pid && is_that_start
     }
 
-    fn signal(&self, signal: Signal) {
-        if let Some(pid) = i32::try_from(self.pid)
+    /// False if it is another user's, whom we may not signal. It may just have ended.
+    fn signal(&self, signal: Signal) -> bool {
+        let pid = i32::try_from(self.pid)
             .ok()
             .and_then(Pid::from_raw)
-            .filter(|_| self.is_running())
-        {
-            // Fails only when it has just ended.
-            let _ = kill_process(pid, signal);
-        }
+            .filter(|_| self.is_running());
+        pid.is_none_or(|pid| kill_process(pid, signal) != Err(Errno::PERM))
     }
 
     /// All running processes that [`Self::kill_group`] means.
@@ -148,8 +146,8 @@ impl ProcessIdentity {
 }
 
 /// Kills every process that `is_meant`, and all that these have started, but for us and whoever has
-/// started us. Waits for their end, within reason, and returns whether none runs any more.
-pub(super) fn end_all(is_meant: impl Fn(&Stat) -> bool) -> bool {
+/// started us. Waits for their end, within reason, and returns the numbers of those that run on.
+pub(super) fn end_all(is_meant: impl Fn(&Stat) -> bool) -> Vec<u32> {
     let boot_id = boot_id();
     end_found(|| {
         let all = Stat::all();
@@ -201,8 +199,9 @@ pub fn end_children() -> bool {
     }
 }
 
-/// Stops what is found until nothing new is, then kills it all.
-fn end_found(find: impl Fn() -> Vec<ProcessIdentity>) -> bool {
+/// Stops what is found until nothing new is, then kills it all. Returns the numbers of those that
+/// run on: nobody waits for one that we may not signal.
+fn end_found(find: impl Fn() -> Vec<ProcessIdentity>) -> Vec<u32> {
     let deadline = Instant::now() + KILL_LIMIT;
     let mut all: Vec<ProcessIdentity> = Vec::new();
     loop {
@@ -213,17 +212,21 @@ fn end_found(find: impl Fn() -> Vec<ProcessIdentity>) -> bool {
         }
         // Who is stopped starts no other, and children of one who is killed could not be told from
         // strangers.
-        new.iter().for_each(|found| found.signal(Signal::STOP));
+        for found in &new {
+            found.signal(Signal::STOP);
+        }
         all.append(&mut new);
     }
-    all.iter().for_each(|found| found.signal(Signal::KILL));
-    while all.iter().any(ProcessIdentity::is_running) {
-        if Instant::now() >= deadline {
-            return false;
-        }
+    let (killed, refused): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .partition(|found| found.signal(Signal::KILL));
+    while killed.iter().any(ProcessIdentity::is_running) && Instant::now() < deadline {
         std::thread::sleep(PAUSE);
     }
-    true
+    let both = killed.iter().chain(&refused);
+    both.filter(|found| found.is_running())
+        .map(|found| found.pid)
+        .collect()
 }
 
 /// Of all processes those that run and are meant, or have been started by one that is.
@@ -247,7 +250,7 @@ fn with_children(mut rest: Vec<Stat>, is_meant: impl Fn(&Stat) -> bool) -> Vec<S
 pub(super) struct Stat {
     pub pid: u32,
     state: char,
-    parent: u32,
+    pub parent: u32,
     group: u32,
     session: u32,
     start_ticks: u64,
@@ -255,7 +258,9 @@ pub(super) struct Stat {
 
 impl Stat {
     fn of(pid: u32) -> Option<Self> {
-        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        // The kernel cuts a name after 15 bytes, be it within a letter.
+        let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        Self::parse(&String::from_utf8_lossy(&line))
     }
 
     /// Of all processes that are there, zombies included.
@@ -308,7 +313,8 @@ pub fn boot_id() -> String {
 /// The number by which a process knows itself: the last of `NSpid`, which kernels before 4.1 do not
 /// have.
 fn own_number(pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
     match status.lines().find_map(|line| line.strip_prefix("NSpid:")) {
         Some(numbers) => numbers.split_ascii_whitespace().next_back()?.parse().ok(),
         None => Some(pid),

@@ -20,45 +20,67 @@ const TITLED: &str = "postgres";
 const MOST_BYTES: u64 = 4 << 20;
 
 /// Ends every process of the trials of `dir`, and all that these have started: it is a data folder,
-/// a campaign's data in one, or a trial's. Waits for their end, within reason, and returns whether
-/// none runs any more. Only for whoever knows that no trial there is wanted: the holder of the data
-/// folder's lock, or a trial's own parent.
+/// a campaign's data in one, or a trial's. Waits for their end, within reason, and returns the
+/// numbers of those that run on. Only for whoever knows that no trial there is wanted: the holder of
+/// the data folder's lock, or a trial's own parent.
 ///
 /// They are known by [`MARK`]; this process and those that have started it are never meant. A
 /// PostgreSQL's session whose server is gone has lost it, and is known by its program and its
-/// working directory. A process that has another root, in a container or a chroot, is meant where
-/// the folder is the same one, and not where it has the same path.
-pub fn end_below(dir: &Path) -> bool {
+/// working directory.
+pub fn end_below(dir: &Path) -> Vec<u32> {
     end_all(|stat| {
-        let is_ours =
-            mark(stat.pid).is_some_and(|mark| is_trial_of(&mark, dir)) || is_session(stat.pid, dir);
-        is_ours && has_same(dir, stat.pid) == Some(true)
+        mark(stat.pid).is_some_and(|mark| is_trial_of(&mark, stat.pid, dir))
+            || is_session(stat, dir)
     })
 }
 
-/// Whether a path means the same file to a process as to this one, which may have other roots or
-/// other mounts. Of a path that is not there it is asked of what is there of it. `None` where the
-/// process may not be looked at, as root in a container may not look at another user's.
-fn has_same(path: &Path, pid: u32) -> Option<bool> {
+/// Ends every process whose [`MARK`] is this text, no folder's, and all that these have started.
+/// Waits for their end, within reason, and returns the numbers of those that run on.
+pub fn end_marked(text: &Path) -> Vec<u32> {
+    end_all(|stat| mark(stat.pid).is_some_and(|mark| mark == text))
+}
+
+/// Whether a process's path is that of a trial in `dir`: `dir/CAMPAIGN/TRIAL`, and no deeper, where
+/// another data folder may be. It is the folder that counts, and not its name: a process in a
+/// container or a chroot may have another folder of that name, or the same one under another.
+fn is_trial_of(path: &Path, pid: u32, dir: &Path) -> bool {
+    let mut above = path.ancestors().take(3);
+    // It may see nothing of the folder but its trial.
+    let is_named_so = above.clone().any(|above| above == dir);
+    above.any(|above| is_same(above, pid, dir)) || is_named_so && is_same(path, pid, path)
+}
+
+/// Whether `path` is to a process what `here` is to this one. If neither is there, what is above them
+/// decides. If the process may not be looked at, as root in a container may not look at another
+/// user's, their names do, and that it is in no other container.
+fn is_same(path: &Path, pid: u32, here: &Path) -> bool {
     let number = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino()));
-    let found = path
-        .ancestors()
-        .find_map(|above| Some((above, number(above).ok()?)));
-    let Some((above, here)) = found else {
-        return Some(false);
-    };
-    let below_its_root = above.strip_prefix("/").unwrap_or(above);
-    match number(&Path::new(&format!("/proc/{pid}/root")).join(below_its_root)) {
-        Ok(there) => Some(there == here),
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
-        Err(_) => Some(false),
+    let below_its_root = path.strip_prefix("/").unwrap_or(path);
+    let there = number(&Path::new(&format!("/proc/{pid}/root")).join(below_its_root));
+    match (number(here), there) {
+        (Ok(here), Ok(there)) => here == there,
+        (_, Err(error)) if error.kind() == ErrorKind::PermissionDenied => {
+            path == here && !is_elsewhere(pid)
+        }
+        (Err(_), Err(_)) => {
+            path.file_name() == here.file_name()
+                && path
+                    .parent()
+                    .zip(here.parent())
+                    .is_some_and(|(path, here)| is_same(path, pid, here))
+        }
+        _ => false,
     }
 }
 
-/// Whether a trial's data is in `dir`: `dir/CAMPAIGN/TRIAL`, and no deeper, where another data
-/// folder may be.
-fn is_trial_of(data: &Path, dir: &Path) -> bool {
-    data.ancestors().take(3).any(|above| above == dir)
+/// Whether a process is in a control group outside this one's: of another container, or of none.
+fn is_elsewhere(pid: u32) -> bool {
+    let groups = read(pid, "cgroup").unwrap_or_default();
+    String::from_utf8_lossy(&groups).lines().any(|line| {
+        line.splitn(3, ':')
+            .nth(2)
+            .is_some_and(|path| path.starts_with("/.."))
+    })
 }
 
 impl ProcessIdentity {
@@ -66,7 +88,7 @@ impl ProcessIdentity {
     /// working directory or an argument there. What a file says that somebody else may have written
     /// proves nothing by itself. Of a process that may not be looked at the argument is enough: its
     /// number and start are those of the file.
-    pub fn end_if_below(&self, dir: &Path) -> bool {
+    pub fn end_if_below(&self, dir: &Path) -> Vec<u32> {
         let is_ours = |stat: &Stat| {
             let works_there = || {
                 let pid = stat.pid;
@@ -75,10 +97,7 @@ impl ProcessIdentity {
                     || working_dir(pid).is_some_and(|at| at.starts_with(dir))
                     || has_argument(pid, dir)
             };
-            self.is(stat)
-                && self.is_there()
-                && works_there()
-                && has_same(dir, stat.pid) != Some(false)
+            self.is(stat) && self.is_there() && works_there() && is_same(dir, stat.pid, dir)
         };
         end_all(is_ours)
     }
@@ -106,17 +125,31 @@ fn working_dir(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }
 
-fn is_session(pid: u32, dir: &Path) -> bool {
+/// Whether it is a session of a PostgreSQL that is gone. One that has its server, and whose
+/// environment has no mark, is somebody else's.
+fn is_session(stat: &Stat, dir: &Path) -> bool {
+    let pid = stat.pid;
+    // It works in `TRIAL/pgdata`.
+    let works_there = || {
+        let at = working_dir(pid);
+        at.is_some_and(|at| at.parent().is_some_and(|data| is_trial_of(data, pid, dir)))
+    };
+    is_postgres(pid) && !is_postgres(stat.parent) && has_title(pid) && works_there()
+}
+
+fn is_postgres(pid: u32) -> bool {
     let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let name = program
         .as_ref()
         .and_then(|program| program.file_name()?.to_str());
     // A program that was replaced meanwhile is called `postgres (deleted)`.
     let name = name.and_then(|name| name.split(' ').next());
-    let is_server = name.is_some_and(|name| is_server_or_link(name, TITLED));
-    // It works in `TRIAL/pgdata`.
-    is_server
-        && working_dir(pid).is_some_and(|at| at.parent().is_some_and(|data| is_trial_of(data, dir)))
+    name.is_some_and(|name| is_server_or_link(name, TITLED))
+}
+
+/// Whether a process has no environment any more, but what it wrote in its place.
+fn has_title(pid: u32) -> bool {
+    read(pid, "environ").is_some_and(|text| !text.contains(&b'='))
 }
 
 /// `-D DIR/...`, `--datadir=DIR/...`.
@@ -182,13 +215,13 @@ mod tests {
                     .envs(mark.iter().map(|mark| (MARK, mark)));
             })
         });
-        assert!(end_below(&data));
+        assert!(end_below(&data).is_empty());
         assert!(!ProcessIdentity::of(ours.id()).unwrap().is_running());
         ours.wait().unwrap();
         for other in &mut others {
             assert_eq!(other.try_wait().unwrap(), None);
         }
-        assert!(end_below(&root));
+        assert!(end_below(&root).is_empty());
         assert!(
             others[0].try_wait().unwrap().is_some(),
             "it is below the folder"
@@ -213,7 +246,7 @@ mod tests {
         while !state().contains(") T ") && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert!(end_below(&data));
+        assert!(end_below(&data).is_empty());
         let has_ended = state().contains(") Z ");
         stopped.kill().unwrap();
         stopped.wait().unwrap();
@@ -228,7 +261,7 @@ mod tests {
         fs::create_dir(&data).unwrap();
         let mut stranger = start("exec sleep 60", |_| ());
         let identity = ProcessIdentity::of(stranger.id()).unwrap();
-        assert!(identity.end_if_below(&data));
+        assert!(identity.end_if_below(&data).is_empty());
         assert_eq!(stranger.try_wait().unwrap(), None, "a stranger was killed");
 
         let in_argument = format!("--datadir={}/1-a1", data.display());
@@ -244,14 +277,14 @@ mod tests {
                 start_ticks: identity.start_ticks - 1,
                 ..identity.clone()
             };
-            assert!(other.end_if_below(&data) && identity.is_running());
-            assert!(identity.end_if_below(&root.join("other")) && identity.is_running());
+            assert!(other.end_if_below(&data).is_empty() && identity.is_running());
+            assert!(identity.end_if_below(&root.join("other")).is_empty() && identity.is_running());
             // The group of the file is not believed.
             let forged = ProcessIdentity {
                 group: ProcessIdentity::of(stranger.id()).unwrap().group,
                 ..identity.clone()
             };
-            assert!(forged.end_if_below(&data) && !identity.is_running());
+            assert!(forged.end_if_below(&data).is_empty() && !identity.is_running());
             child.wait().unwrap();
         }
         assert_eq!(stranger.try_wait().unwrap(), None, "a stranger was killed");
@@ -268,14 +301,16 @@ mod tests {
         let root = dir.path().canonicalize().unwrap();
         let data = root.join("campaign/1-a1");
         fs::create_dir_all(&data).unwrap();
-        let apart = |mounts: &str| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let alias = elsewhere.path().canonicalize().unwrap();
+        let apart = |mark: &Path, mounts: &str| {
             let script = format!(
                 "{mounts} && echo up && cd {} && exec sleep 60",
-                data.display()
+                mark.display()
             );
             let mut child = Command::new("unshare")
                 .args(["--map-root-user", "--mount", "sh", "-c", &script])
-                .env(MARK, &data)
+                .env(MARK, mark)
                 .stdout(Stdio::piped())
                 .stderr(Stdio::null())
                 .spawn()
@@ -285,69 +320,158 @@ mod tests {
             BufReader::new(output).read_line(&mut line).unwrap();
             (child, line == "up\n")
         };
-        let hidden = format!(
-            "mount -t tmpfs none {} && mkdir -p {}",
-            root.display(),
-            data.display()
-        );
-        let (mut other, can) = apart(&hidden);
+        let [at, trial, other_name] = [&root, &data, &alias].map(|path| path.display());
+        let hidden = format!("mount -t tmpfs none {at} && mkdir -p {trial}");
+        let (mut other, can) = apart(&data, &hidden);
         if !can {
             other.wait().unwrap();
             return plimsoll_testkit::skip(test, "nothing may be mounted here");
         }
-        let (mut same, _) = apart("true");
+        let nothing_but_the_trial = format!(
+            "mount --bind {trial} {other_name} && {hidden} && mount --bind {other_name} {trial}"
+        );
+        let by_another_name = format!("mount --bind {at} {other_name}");
+        let ours = [
+            ("the same folder", data.clone(), "true"),
+            (
+                "nothing but the trial",
+                data.clone(),
+                &nothing_but_the_trial,
+            ),
+            (
+                "another name",
+                alias.join("campaign/1-a1"),
+                &by_another_name,
+            ),
+        ]
+        .map(|(what, mark, mounts)| {
+            let (child, is_up) = apart(&mark, mounts);
+            assert!(is_up, "{what}");
+            (what, child)
+        });
         let other_identity = ProcessIdentity::of(other.id()).unwrap();
-        for folder in [&data, &root.join("campaign"), &root] {
-            assert!(end_below(folder) && other_identity.end_if_below(folder));
+        for folder in [&root, &root.join("campaign"), &data] {
+            assert!(end_below(folder).is_empty());
+            assert!(other_identity.end_if_below(folder).is_empty());
         }
         assert_eq!(other.try_wait().unwrap(), None, "a stranger was killed");
-        assert!(same.try_wait().unwrap().is_some(), "it has the same folder");
+        for (what, mut child) in ours {
+            assert!(child.try_wait().unwrap().is_some(), "{what}: it runs on");
+        }
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+
+    /// As user nobody, marked as a trial of `root`, with one more argument. None if we are not root.
+    fn as_nobody(test: &str, root: &Path, argument: &str) -> Option<Child> {
+        if !rustix::process::geteuid().is_root() {
+            plimsoll_testkit::skip(test, "only root starts what runs as another user");
+            return None;
+        }
+        Some(start("read line", |command| {
+            command
+                .uid(65534)
+                .stdin(Stdio::piped())
+                .args(["server", argument])
+                .env(MARK, root.join("campaign/1-a1"));
+        }))
+    }
+
+    /// Capabilities are a thread's own.
+    fn without(denied: CapabilitySet, action: impl FnOnce() + Send) {
+        std::thread::scope(|scope| {
+            let denied = scope.spawn(|| {
+                let mut mine = capabilities(None).unwrap();
+                mine.effective.remove(denied);
+                set_capabilities(None, mine).unwrap();
+                action();
+            });
+            denied.join().unwrap();
+        });
     }
 
     /// Root in a container may not look at what runs as another user: it has not every capability.
     #[test]
     fn a_server_that_may_not_be_looked_at_is_known_by_its_argument() {
         let test = "engine::a_server_that_may_not_be_looked_at_is_known_by_its_argument";
-        if !rustix::process::geteuid().is_root() {
-            return plimsoll_testkit::skip(test, "only root starts what runs as another user");
-        }
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let in_argument = format!("--datadir={}/campaign/1-a1", root.display());
-        let as_nobody = |argument: &str| {
-            start("read line", |command| {
-                command
-                    .uid(65534)
-                    .stdin(Stdio::piped())
-                    .args(["server", argument])
-                    .env(MARK, root.join("campaign/1-a1"));
-            })
+        let Some(mut server) = as_nobody(test, &root, &in_argument) else {
+            return;
         };
-        let mut server = as_nobody(&in_argument);
-        let mut stranger = as_nobody("");
-        // Capabilities are a thread's own.
-        let without_looking = || {
-            let mut mine = capabilities(None).unwrap();
-            // The last two read environments, as profilers do.
-            let looking =
-                CapabilitySet::SYS_PTRACE | CapabilitySet::PERFMON | CapabilitySet::SYS_ADMIN;
-            mine.effective.remove(looking);
-            set_capabilities(None, mine).unwrap();
-            for child in [&server, &stranger] {
-                assert_eq!(has_same(&root, child.id()), None, "it can be looked at");
-            }
-            let identity = |child: &Child| ProcessIdentity::of(child.id()).unwrap();
-            assert!(identity(&server).end_if_below(&root));
-            assert!(identity(&stranger).end_if_below(&root));
-            assert!(end_below(&root));
-        };
-        std::thread::scope(|scope| scope.spawn(without_looking).join().unwrap());
+        let mut other = as_nobody(test, &root, "").unwrap();
+        let identity = |child: &Child| ProcessIdentity::of(child.id()).unwrap();
+        let looking = CapabilitySet::SYS_PTRACE;
+        // They read environments, as profilers do.
+        let reading = CapabilitySet::PERFMON | CapabilitySet::SYS_ADMIN;
+        without(looking | reading, || {
+            let at = fs::metadata(format!("/proc/{}/root/", other.id()));
+            assert!(at.is_err(), "it can be looked at");
+            assert!(identity(&server).end_if_below(&root).is_empty());
+            assert!(identity(&other).end_if_below(&root).is_empty());
+            assert!(end_below(&root).is_empty());
+        });
         assert!(server.try_wait().unwrap().is_some(), "it is still there");
-        assert_eq!(stranger.try_wait().unwrap(), None, "nothing proves it ours");
-        stranger.kill().unwrap();
-        stranger.wait().unwrap();
+        assert_eq!(other.try_wait().unwrap(), None, "nothing proves it ours");
+        // Kernels before 5.10 let nobody read who may not look.
+        let mut is_read = false;
+        without(looking, || {
+            is_read = mark(other.id()).is_some();
+            assert!(end_below(&root).is_empty());
+        });
+        assert_eq!(other.try_wait().unwrap().is_some(), is_read);
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+
+    #[test]
+    fn who_may_not_be_signalled_is_not_waited_for() {
+        let test = "engine::who_may_not_be_signalled_is_not_waited_for";
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let Some(mut other) = as_nobody(test, &root, "") else {
+            return;
+        };
+        without(CapabilitySet::KILL, || {
+            assert_eq!(end_below(&root), [other.id()]);
+        });
+        assert_eq!(other.try_wait().unwrap(), None);
+        assert!(end_below(&root).is_empty());
+        other.wait().unwrap();
+    }
+
+    /// The kernel cuts names after 15 bytes, and such a process was not seen.
+    #[test]
+    fn a_name_that_is_cut_within_a_letter_hides_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let program = root.join("abcdefghijklmn\u{fc}");
+        let copied = Command::new("cp").arg("/bin/sleep").arg(&program).status();
+        assert!(copied.unwrap().success());
+        let mut child = Command::new(&program)
+            .arg("60")
+            .env(MARK, root.join("campaign/1-a1"))
+            .spawn()
+            .unwrap();
+        assert!(ProcessIdentity::of(child.id()).is_some());
+        assert!(end_below(&root).is_empty());
+        // Otherwise it sleeps for a minute and ends well.
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn a_mark_that_is_no_folder_is_taken_as_text() {
+        let [mut ours, mut other] = ["/build-of/7-1", "/build-of/7-12"].map(|mark| {
+            start("exec sleep 60", |command| {
+                command.env(MARK, mark);
+            })
+        });
+        assert!(end_marked(Path::new("/build-of/7-1")).is_empty());
+        assert!(ours.try_wait().unwrap().is_some());
+        assert_eq!(other.try_wait().unwrap(), None);
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 
     /// Sessions of a build's second link are called after that.
@@ -357,12 +481,14 @@ mod tests {
         let root = dir.path().canonicalize().unwrap();
         let work = root.join("campaign/1-a1/pgdata");
         fs::create_dir_all(&work).unwrap();
-        for (name, is_ours) in [
-            ("postgres", true),
-            ("link2-postgres", true),
-            ("link64-postgres", true),
-            ("link-postgres", false),
-            ("my-postgres", false),
+        for (name, environment, is_ours) in [
+            ("postgres", None, true),
+            ("link2-postgres", None, true),
+            ("link64-postgres", None, true),
+            ("link-postgres", None, false),
+            ("my-postgres", None, false),
+            // A server that somebody has copied there and started has its environment.
+            ("postgres", Some(("LANG", "C")), false),
         ] {
             let program = root.join(name);
             // Not by ourselves: a child of another test would hold the file open for writing.
@@ -371,6 +497,7 @@ mod tests {
             let mut session = Command::new(&program)
                 .arg("60")
                 .env_clear()
+                .envs(environment)
                 .current_dir(&work)
                 .process_group(0)
                 .spawn()

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use plimsoll_core::engines::EngineName;
 use plimsoll_core::name::{BuildName, natural_cmp};
 use plimsoll_core::plan::{Cell, Plan, divide};
-use plimsoll_engine::process::{MARK, child_command, describe_status, end_below};
+use plimsoll_engine::process::{MARK, ProcessIdentity, child_command, describe_status, end_marked};
 use plimsoll_store::header::{CampaignHeader, CellHeader};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -99,7 +99,7 @@ impl BuildCommand {
     /// A guard that was killed itself ends nothing any more.
     fn end_without_guard(&self) {
         if self.guard.is_some() {
-            end_below(&mark());
+            end_marked(&mark());
         }
     }
 
@@ -160,10 +160,12 @@ impl BuildCommand {
     }
 }
 
-/// What the processes of a build have in place of a trial's data directory: one build runs at a
-/// time.
+/// What the processes of a build have in place of a trial's data directory, in whatever root: one
+/// build runs at a time. A process in another container may have this one's number.
 fn mark() -> PathBuf {
-    PathBuf::from(format!("/build-of/{}", std::process::id()))
+    let pid = std::process::id();
+    let started = ProcessIdentity::of(pid).map_or(0, |own| own.start_ticks);
+    PathBuf::from(format!("/build-of/{pid}-{started}"))
 }
 
 /// What turns a commit into a build.
