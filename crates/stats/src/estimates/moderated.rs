@@ -116,23 +116,15 @@ impl KnownVariance {
         }
     }
 
-    /// This variance with what the class knows: `(d0 s0^2 + d s^2) / (d0 + d)`, known with `d0 + d`
-    /// degrees of freedom. One beyond the prior's 99 % (`s^2 / s0^2 > F(0.99; d, d0)`) stays as it
-    /// is: two modes, not chance.
-    pub fn moderated(self, prior: Option<VariancePrior>) -> Self {
-        match prior {
-            Some(prior) if !self.is_beyond(prior, OUTLIER) => self.with(prior),
-            _ => self,
-        }
-    }
-
-    /// Whether it is larger than this quantile of what the prior expects.
+    /// Whether it is larger than this quantile of what the prior expects, `s^2 / s0^2 > F(level; d,
+    /// d0)`: two modes, not chance.
     pub(super) fn is_beyond(self, prior: VariancePrior, level: f64) -> bool {
         let limit = f_quantile(level, self.degrees, prior.degrees);
         self.variance > limit * prior.variance
     }
 
-    /// The mean of both, weighted by their degrees of freedom.
+    /// This variance with what the class knows: `(d0 s0^2 + d s^2) / (d0 + d)`, known with `d0 + d`
+    /// degrees of freedom.
     pub(super) fn with(self, prior: VariancePrior) -> Self {
         let degrees = prior.degrees + self.degrees;
         let sum = prior.degrees * prior.variance + self.degrees * self.variance;
@@ -201,6 +193,13 @@ mod tests {
         }
     }
 
+    fn moderated(known: KnownVariance, prior: Option<VariancePrior>) -> KnownVariance {
+        match prior {
+            Some(prior) if !known.is_beyond(prior, OUTLIER) => known.with(prior),
+            _ => known,
+        }
+    }
+
     #[test]
     fn a_class_that_is_alike_is_worth_most() {
         let mut stream = Stream::new(5);
@@ -221,15 +220,14 @@ mod tests {
             variance: 0.02,
             degrees: 4.0,
         };
-        assert_eq!(wild.moderated(prior), wild);
+        assert_eq!(moderated(wild, prior), wild);
         let usual = KnownVariance {
             variance: 2e-4,
             degrees: 4.0,
         };
-        let moderated = usual.moderated(prior);
-        assert!((moderated.variance - 1.8e-3 / 14.0).abs() < 1e-12);
-        assert_eq!(moderated.degrees, 14.0);
-        assert_eq!(usual.moderated(None), usual);
+        let both = moderated(usual, prior);
+        assert!((both.variance - 1.8e-3 / 14.0).abs() < 1e-12);
+        assert_eq!(both.degrees, 14.0);
     }
 
     /// Classes of 20 tests x 3 cells whose standard deviations differ from test to test: the
@@ -266,7 +264,7 @@ mod tests {
                         student_quantile(0.975, known.degrees)
                             * (known.variance / f64::from(starts)).sqrt()
                     };
-                    let reach = width(known.moderated(prior));
+                    let reach = width(moderated(known, prior));
                     held += usize::from(estimate.abs() <= reach);
                     all += 1;
                     plain.push(width(known));
