@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::planted::{self, Bug};
 use plimsoll_engine::postgres::release_shared_memory;
-use plimsoll_engine::process::end_below;
+use plimsoll_engine::process::{end_below, postgres_below};
 use rustix::process::geteuid;
 
 use crate::error::LabError;
@@ -123,18 +123,23 @@ pub struct DataTurn {
 pub(crate) fn take_data_root(dir: &Path) -> Result<DataTurn, LabError> {
     let dir = &prepare_data_root(dir)?;
     let turn = lock_data_root(dir)?;
-    let left = end_below(dir);
-    if !left.is_empty() {
-        let pids: Vec<String> = left.iter().map(u32::to_string).collect();
-        return Err(LabError::Usage(format!(
-            "what an earlier campaign left running in {} does not end: process {}; end it as its \
-             user, or choose another folder with --data DIR",
-            dir.display(),
-            pids.join(", ")
-        )));
-    }
+    refuse_busy(dir, &end_below(dir))?;
     remove_campaigns_data(dir)?;
     Ok(turn)
+}
+
+/// A campaign would be measured beside these processes, and its data would be theirs.
+fn refuse_busy(dir: &Path, pids: &[u32]) -> Result<(), LabError> {
+    if pids.is_empty() {
+        return Ok(());
+    }
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    Err(LabError::Machine(format!(
+        "the data folder is in use: process {} works in {} and is not ours to end, or does not end; \
+         end it, or choose another folder with --data DIR",
+        pids.join(", "),
+        dir.display()
+    )))
 }
 
 /// Takes a data folder once its disk is found large enough. One that is there is taken before: then
@@ -164,6 +169,7 @@ fn remove_campaigns_data(dir: &Path) -> Result<(), LabError> {
             continue;
         }
         if is_folder && entry.file_name().to_str().is_some_and(is_stamped) {
+            refuse_busy(&entry.path(), &postgres_below(&entry.path()))?;
             remove_data_dir(&entry.path())?;
         }
     }
@@ -394,12 +400,43 @@ mod tests {
             denied.join().unwrap()
         });
         assert!(
-            refused.contains(&format!("does not end: process {};", other.id())),
+            refused.contains(&format!("in use: process {} works in ", other.id())),
             "{refused}"
         );
         assert!(trial.is_dir());
         drop(take_data_root(&data).unwrap());
         assert!(!trial.exists() && other.try_wait().unwrap().is_some());
+    }
+
+    /// With an environment of its own, and no mark in it: nothing proves it ours.
+    #[test]
+    fn data_of_a_server_that_nobody_knows_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        drop(take_data_root(&data).unwrap());
+        let work = data.join("20261123T051426Z-t/1-a1/pgdata");
+        fs::create_dir_all(&work).unwrap();
+        let program = dir.path().join("postgres");
+        let copied = std::process::Command::new("cp")
+            .arg("/bin/sleep")
+            .arg(&program)
+            .status();
+        assert!(copied.unwrap().success());
+        let mut server = std::process::Command::new(&program)
+            .arg("60")
+            .env("LANG", "C")
+            .current_dir(&work)
+            .spawn()
+            .unwrap();
+        let refused = take_data_root(&data).unwrap_err().to_string();
+        let is_there = server.try_wait().unwrap().is_none();
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert!(is_there && work.is_dir());
+        let named = format!("in use: process {} works in ", server.id());
+        assert!(refused.contains(&named), "{refused}");
+        drop(take_data_root(&data).unwrap());
+        assert!(!work.exists());
     }
 
     #[test]

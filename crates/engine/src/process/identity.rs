@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use plimsoll_core::planted::{self, Bug};
 use rustix::io::Errno;
@@ -67,7 +67,7 @@ impl ProcessIdentity {
     /// group as long as its number cannot have been given to another, by number, session and a
     /// start not before the leader's; children by their parent.
     pub fn kill_group(&self) -> bool {
-        end_found(|| self.members()).is_empty()
+        end_found(KILL_LIMIT, || self.members()).is_empty()
     }
 
     /// The process among these that calls itself `number`, be it in a namespace of process ids of
@@ -149,7 +149,7 @@ impl ProcessIdentity {
 /// started us. Waits for their end, within reason, and returns the numbers of those that run on.
 pub(super) fn end_all(is_meant: impl Fn(&Stat) -> bool) -> Vec<u32> {
     let boot_id = boot_id();
-    end_found(|| {
+    end_found(KILL_LIMIT, || {
         let all = Stat::all();
         let parent = |pid: &u32| {
             all.iter()
@@ -200,14 +200,14 @@ pub fn end_children() -> bool {
 }
 
 /// Stops what is found until nothing new is, then kills it all. Returns the numbers of those that
-/// run on: nobody waits for one that we may not signal.
-fn end_found(find: impl Fn() -> Vec<ProcessIdentity>) -> Vec<u32> {
-    let deadline = Instant::now() + KILL_LIMIT;
+/// run on: nobody waits for one that we may not signal. Searches until `limit`, then waits as long.
+fn end_found(limit: Duration, find: impl Fn() -> Vec<ProcessIdentity>) -> Vec<u32> {
+    let deadline = Instant::now() + limit;
     let mut all: Vec<ProcessIdentity> = Vec::new();
     loop {
         let mut new = find();
         new.retain(|found| !all.contains(found));
-        if new.is_empty() || Instant::now() >= deadline {
+        if new.is_empty() {
             break;
         }
         // Who is stopped starts no other, and children of one who is killed could not be told from
@@ -216,10 +216,14 @@ fn end_found(find: impl Fn() -> Vec<ProcessIdentity>) -> Vec<u32> {
             found.signal(Signal::STOP);
         }
         all.append(&mut new);
+        if Instant::now() >= deadline {
+            break;
+        }
     }
     let (killed, refused): (Vec<_>, Vec<_>) = all
         .into_iter()
         .partition(|found| found.signal(Signal::KILL));
+    let deadline = Instant::now() + limit;
     while killed.iter().any(ProcessIdentity::is_running) && Instant::now() < deadline {
         std::thread::sleep(PAUSE);
     }
@@ -264,7 +268,7 @@ impl Stat {
     }
 
     /// Of all processes that are there, zombies included.
-    fn all() -> Vec<Self> {
+    pub(super) fn all() -> Vec<Self> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         entries
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -286,7 +290,7 @@ impl Stat {
         })
     }
 
-    fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         let is_forgotten = planted::is(Bug::StoppedServerForgotten) && self.state == 'T';
         !matches!(self.state, 'Z' | 'X') && !is_forgotten
     }
@@ -468,6 +472,20 @@ mod tests {
             1,
             "nothing but the file is left"
         );
+    }
+
+    /// On a machine that is slow they were found when the time was over, and left as they were.
+    #[test]
+    fn what_is_found_late_is_killed_too() {
+        let (mut child, _) = group("echo; exec sleep 60");
+        let found = ProcessIdentity::of(child.id()).unwrap();
+        let limit = Duration::from_secs(5);
+        let left = end_found(limit, || {
+            std::thread::sleep(limit + Duration::from_millis(100));
+            vec![found.clone()]
+        });
+        assert_eq!(left, Vec::<u32>::new());
+        assert!(child.try_wait().unwrap().is_some());
     }
 
     #[test]

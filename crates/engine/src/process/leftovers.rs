@@ -5,6 +5,9 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use super::ProcessIdentity;
 use super::identity::{Stat, end_all};
@@ -18,6 +21,8 @@ pub const MARK: &str = "PLIMSOLL_TRIAL";
 const TITLED: &str = "postgres";
 /// No mark is longer, and no command line of a server.
 const MOST_BYTES: u64 = 4 << 20;
+/// A file system answers at once, or not at all.
+const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 
 /// Ends every process of the trials of `dir`, and all that these have started: it is a data folder,
 /// a campaign's data in one, or a trial's. Waits for their end, within reason, and returns the
@@ -54,15 +59,19 @@ fn is_trial_of(path: &Path, pid: u32, dir: &Path) -> bool {
 /// decides. If the process may not be looked at, as root in a container may not look at another
 /// user's, their names do, and that it is in no other container.
 fn is_same(path: &Path, pid: u32, here: &Path) -> bool {
-    let number = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino()));
-    let below_its_root = path.strip_prefix("/").unwrap_or(path);
-    let there = number(&Path::new(&format!("/proc/{pid}/root")).join(below_its_root));
-    match (number(here), there) {
-        (Ok(here), Ok(there)) => here == there,
-        (_, Err(error)) if error.kind() == ErrorKind::PermissionDenied => {
-            path == here && !is_elsewhere(pid)
+    let root = PathBuf::from(format!("/proc/{pid}/root"));
+    // The link itself asks no file system, which may refuse as well.
+    match fs::read_link(&root) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            return path == here && !is_elsewhere(pid);
         }
-        (Err(_), Err(_)) => {
+        Err(_) => return false,
+    }
+    let below_its_root = path.strip_prefix("/").unwrap_or(path);
+    match (number(here), number_in_time(root.join(below_its_root))) {
+        (Ok(here), Ok(there)) => here == there,
+        (Err(_), Err(error)) if error.kind() == ErrorKind::NotFound => {
             path.file_name() == here.file_name()
                 && path
                     .parent()
@@ -71,6 +80,20 @@ fn is_same(path: &Path, pid: u32, here: &Path) -> bool {
         }
         _ => false,
     }
+}
+
+fn number(path: &Path) -> std::io::Result<(u64, u64)> {
+    fs::metadata(path).map(|file| (file.dev(), file.ino()))
+}
+
+/// A process names what it likes as its folder, and a file system that somebody else serves need not
+/// answer.
+fn number_in_time(path: PathBuf) -> std::io::Result<(u64, u64)> {
+    let (tell, told) = mpsc::channel();
+    let ask = move || tell.send(number(&path));
+    thread::Builder::new().spawn(ask)?;
+    told.recv_timeout(ANSWER_LIMIT)
+        .unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
 }
 
 /// Whether a process is in a control group outside this one's: of another container, or of none.
@@ -129,12 +152,27 @@ fn working_dir(pid: u32) -> Option<PathBuf> {
 /// environment has no mark, is somebody else's.
 fn is_session(stat: &Stat, dir: &Path) -> bool {
     let pid = stat.pid;
-    // It works in `TRIAL/pgdata`.
-    let works_there = || {
-        let at = working_dir(pid);
-        at.is_some_and(|at| at.parent().is_some_and(|data| is_trial_of(data, pid, dir)))
-    };
-    is_postgres(pid) && !is_postgres(stat.parent) && has_title(pid) && works_there()
+    // Whoever takes in orphans may be a PostgreSQL, too, elsewhere.
+    let has_server =
+        || is_postgres(stat.parent) && working_dir(stat.parent) == working_dir(stat.pid);
+    is_postgres(pid) && has_title(pid) && works_in_trial(pid, dir) && !has_server()
+}
+
+/// The numbers of PostgreSQL's processes that work for a trial of `dir`, whoever has started them.
+pub fn postgres_below(dir: &Path) -> Vec<u32> {
+    let works =
+        |stat: &Stat| stat.is_running() && is_postgres(stat.pid) && works_in_trial(stat.pid, dir);
+    Stat::all()
+        .iter()
+        .filter(|stat| works(stat))
+        .map(|stat| stat.pid)
+        .collect()
+}
+
+/// Whether it works in `TRIAL/pgdata`.
+fn works_in_trial(pid: u32, dir: &Path) -> bool {
+    let at = working_dir(pid);
+    at.is_some_and(|at| at.parent().is_some_and(|data| is_trial_of(data, pid, dir)))
 }
 
 fn is_postgres(pid: u32) -> bool {
@@ -169,7 +207,7 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::{Child, Command, Stdio};
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
@@ -244,7 +282,7 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(10);
         let state = || fs::read_to_string(format!("/proc/{}/stat", stopped.id())).unwrap();
         while !state().contains(") T ") && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
+            thread::sleep(Duration::from_millis(1));
         }
         assert!(end_below(&data).is_empty());
         let has_ended = state().contains(") Z ");
@@ -379,7 +417,7 @@ mod tests {
 
     /// Capabilities are a thread's own.
     fn without(denied: CapabilitySet, action: impl FnOnce() + Send) {
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let denied = scope.spawn(|| {
                 let mut mine = capabilities(None).unwrap();
                 mine.effective.remove(denied);
@@ -472,6 +510,89 @@ mod tests {
         assert_eq!(other.try_wait().unwrap(), None);
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+
+    /// A container of another user has a folder of that name on a file system that answers nobody
+    /// outside, and one of root's has one that answers nobody at all.
+    #[test]
+    fn a_file_system_that_refuses_or_does_not_answer_proves_nothing() {
+        let test = "engine::a_file_system_that_refuses_or_does_not_answer_proves_nothing";
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let script = format!(
+            "exec 3<>/dev/fuse && mount -i -t fuse -o \
+             fd=3,rootmode=40000,user_id=0,group_id=0,allow_other none {} && echo up && exec sleep \
+             60",
+            root.display()
+        );
+        for user in [&["--map-root-user"][..], &[]] {
+            let mut other = Command::new("unshare")
+                .args(user)
+                .args(["--mount", "sh", "-c", &script])
+                .env(MARK, root.join("campaign/1-a1"))
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let mut line = String::new();
+            let output = other.stdout.take().unwrap();
+            BufReader::new(output).read_line(&mut line).unwrap();
+            if line != "up\n" {
+                other.wait().unwrap();
+                return plimsoll_testkit::skip(test, "nothing may be mounted here");
+            }
+            let elsewhere = tempfile::tempdir().unwrap();
+            let (tell, told) = mpsc::channel();
+            let folders = [root.clone(), elsewhere.path().canonicalize().unwrap()];
+            thread::spawn(move || tell.send(folders.map(|folder| end_below(&folder))));
+            let left = told.recv_timeout(Duration::from_secs(60));
+            let is_there = other.try_wait().unwrap().is_none();
+            other.kill().unwrap();
+            other.wait().unwrap();
+            assert!(left.expect("it hangs").iter().all(Vec::is_empty));
+            assert!(is_there, "{user:?}: a stranger was killed");
+        }
+    }
+
+    /// As in a container whose first process is a PostgreSQL.
+    #[test]
+    fn an_orphan_that_another_postgresql_took_in_is_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let work = root.join("campaign/1-a1/pgdata");
+        fs::create_dir_all(&work).unwrap();
+        let [session, adopter] = [("session", "sleep"), ("adopter", "sh")].map(|(folder, of)| {
+            fs::create_dir(root.join(folder)).unwrap();
+            let program = root.join(folder).join("postgres");
+            let copied = Command::new("cp")
+                .args(["-L", &format!("/bin/{of}")])
+                .arg(&program)
+                .status();
+            assert!(copied.unwrap().success());
+            program
+        });
+        let script = format!(
+            "(cd {} && exec env -i {} 60) & echo up; wait $!; echo $?",
+            work.display(),
+            session.display()
+        );
+        let mut child = Command::new(&adopter)
+            .args(["-c", &script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while postgres_below(&root).is_empty() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert!(end_below(&root).is_empty());
+        line.clear();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "137\n", "128 and SIGKILL");
+        assert!(child.wait().unwrap().success(), "who took it in goes on");
     }
 
     /// Sessions of a build's second link are called after that.
