@@ -26,6 +26,8 @@ pub(crate) const CCACHE: &str = "ccache";
 /// In a workshop: what it is for, and which steps are done.
 const FOR: &str = "for";
 const DONE: &str = "done";
+/// How many seconds earlier tries took.
+const TOOK: &str = "took";
 /// In a workshop: the options of the steps that run once.
 const SETTINGS: &str = "settings";
 /// The first of what is done.
@@ -77,12 +79,34 @@ impl Make<'_> {
     pub fn run(&self, from: MadeFrom, watch: &mut Watch<'_>) -> Result<Made, BuildError> {
         let started = Instant::now();
         let shop = self.open(&from)?;
+        let before = text_of(&shop.join(TOOK))?.and_then(|text| text.parse().ok());
+        let made = self.make_in(&shop, from, watch);
+        let seconds = started
+            .elapsed()
+            .as_secs()
+            .saturating_add(before.unwrap_or(0));
+        let Ok(mut made) = made else {
+            // Of a workshop that is gone nothing is counted.
+            let _ = fs::write(shop.join(TOOK), seconds.to_string());
+            return made;
+        };
+        let _ = fs::remove_file(shop.join(TOOK));
+        made.from.seconds = seconds;
+        Ok(made)
+    }
+
+    fn make_in(
+        &self,
+        shop: &Path,
+        from: MadeFrom,
+        watch: &mut Watch<'_>,
+    ) -> Result<Made, BuildError> {
         watch.begin(Stage::Unpacking)?;
         let (source, stage) = (shop.join("source"), shop.join("stage"));
-        self.put(&shop, &source, watch)?;
+        self.put(shop, &source, watch)?;
         let version = version::read(&source, &self.source.origin, &self.plan.how);
-        let version = version.inspect_err(|_| self.drop_wrong_source(&shop))?;
-        self.settle(&shop, &version, watch)?;
+        let version = version.inspect_err(|_| self.drop_wrong_source(shop))?;
+        self.settle(shop, &version, watch)?;
         let (objects, home) = (shop.join("objects"), shop.join("home"));
         for folder in [&stage, &objects, &home] {
             folder::make(folder)?;
@@ -90,11 +114,11 @@ impl Make<'_> {
         let account = Account::of(&[&source, &stage, &objects, &home])?;
         watch.begin(Stage::Making)?;
         for step in &self.plan.how.steps {
-            if step.once && is_done(&shop, &step.name)? {
+            if step.once && is_done(shop, &step.name)? {
                 continue;
             }
-            self.step(step, &shop, &version, account, watch)?;
-            set_done(&shop, &step.name)?;
+            self.step(step, shop, &version, account, watch)?;
+            set_done(shop, &step.name)?;
         }
         let root = staged(&stage, &self.plan.how.prefix);
         if !root.is_dir() {
@@ -103,14 +127,13 @@ impl Make<'_> {
                 root.display()
             )));
         }
-        let links = self.link(&shop, &version, account, watch)?;
+        let links = self.link(shop, &version, account, watch)?;
         account.take_back(&root)?;
         Ok(Made {
             root,
             links,
             from: MadeFrom {
-                objects: count_objects(&shop),
-                seconds: started.elapsed().as_secs(),
+                objects: count_objects(shop),
                 ..from
             },
         })

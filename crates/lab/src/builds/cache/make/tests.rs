@@ -39,6 +39,7 @@ flags = "o2"
 prefix = "/opt/pg"
 features = "assertions off"
 objects = 2
+minutes = 1
 version = [{ files = ["version.h"], after = "V \"" }]
 needs = [
   { program = "gcc", package = "build-essential" },
@@ -396,6 +397,11 @@ fn an_interrupted_build_leaves_no_process_and_goes_on_where_it_ended() {
 
     fs::write(&go, "").unwrap();
     let shop = place.shop();
+    // As if the first try had been a long one.
+    let took = shop.join("took");
+    let of_first: u64 = fs::read_to_string(&took).unwrap().parse().unwrap();
+    assert!(of_first < 60);
+    fs::write(&took, "3600").unwrap();
     let counts = Cell::new((0, 0));
     let seen = |counts: &Cell<(usize, usize)>| {
         let lines = |file: &str| {
@@ -412,6 +418,7 @@ fn an_interrupted_build_leaves_no_process_and_goes_on_where_it_ended() {
         .make(&given(&source), &mut |_| seen(&counts), &|| false)
         .unwrap();
     assert!(made.is_new);
+    assert!(made.took >= Duration::from_secs(3600), "both tries count");
     assert_eq!(
         counts.get(),
         (1, 1),
