@@ -389,24 +389,19 @@ fn explain(description: &str, forecast: &Forecast, power: Option<&Power>) {
 
 /// What has to be compiled before the first trial: `run` does it, or these commands.
 fn to_make_text(builds: &[BuildToMake]) -> String {
-    let times: Option<Vec<f64>> = builds.iter().map(|build| build.seconds).collect();
-    let about = match times {
-        Some(times) => format!("about {}", seconds(times.iter().sum())),
-        None => "for a time that is not known".to_owned(),
-    };
     let mut lines = vec![format!(
-        "{} compiled first, once, {about}:",
+        "{} compiled first, once, about {}:",
         match builds.len() {
             1 => "1 build is".to_owned(),
             many => format!("{many} builds are"),
-        }
+        },
+        seconds(builds.iter().map(|build| build.seconds).sum())
     )];
     let width = builds.iter().map(|build| build.command.len()).max();
     let width = width.unwrap_or(0);
     lines.extend(builds.iter().map(|build| {
-        let time = build.seconds.map(seconds);
-        let time = time.map_or(String::new(), |time| format!("{time}, "));
-        format!("  {:<width$}  {time}{}", build.command, build.basis)
+        let time = seconds(build.seconds);
+        format!("  {:<width$}  {time}, {}", build.command, build.basis)
     }));
     // What is missing for one is mostly missing for all.
     let mut lacks: Vec<&str> = builds.iter().filter_map(|b| b.lacks.as_deref()).collect();

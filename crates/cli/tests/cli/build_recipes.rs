@@ -159,10 +159,6 @@ fn mysql_says_which_boost_it_wants_and_gives_up_the_sources_frame_pointers() {
             && stderr.contains(boost.to_str().unwrap()),
         "{stderr}"
     );
-    assert!(
-        stderr.contains("has not been compiled by anybody"),
-        "{stderr}"
-    );
 
     fs::create_dir(&boost).unwrap();
     let made = make();
@@ -268,8 +264,8 @@ fn a_plan_says_what_has_to_be_compiled_first() {
     fs::write(place.path("m.toml"), plan).unwrap();
     let told = explain("m.toml", &[]);
     assert!(
-        told.contains("1 build is compiled first, once, for a time that is not known:")
-            && told.contains("nobody has compiled this recipe yet"),
+        told.contains("1 build is compiled first, once, about ")
+            && told.contains(", assumed, 100 min on 2 CPUs"),
         "{told}"
     );
     // What is fetched is not compiled.

@@ -36,13 +36,6 @@ pub(super) fn make(cache: BuildCache, arguments: &MakeBuild) -> VerbResult {
         Some(jobs) => cache.with_jobs(jobs),
         None => cache,
     };
-    if cache.is_untried_recipe(request.engine) {
-        tell!(
-            "plimsoll: the recipe of {} has not been compiled by anybody yet; look at what comes \
-            out of it",
-            request.engine
-        );
-    }
     let stop = stop_flag()?;
     let mut line = ProgressLine::new();
     let made = cache.make(&request, &mut |progress| line.show(progress), &|| {

@@ -237,13 +237,6 @@ impl BuildCache {
         })
     }
 
-    /// Whether an engine has a recipe of sources that was never compiled.
-    pub fn is_untried_recipe(&self, engine: EngineName) -> bool {
-        let how = self.sources.iter().filter(|recipe| recipe.engine == engine);
-        let mut how = how.filter_map(|recipe| recipe.make.as_ref()).peekable();
-        how.peek().is_some() && how.all(|how| how.minutes.is_none())
-    }
-
     pub(super) fn shops(&self) -> Shops<'_> {
         let jobs = self
             .jobs

@@ -20,8 +20,8 @@ pub struct BuildToMake {
     /// What makes it.
     pub command: String,
     /// About how long that takes; none if nobody knows.
-    pub seconds: Option<f64>,
-    /// Where the seconds are from, or why there are none.
+    pub seconds: f64,
+    /// Where the seconds are from.
     pub basis: String,
     /// What this machine lacks for it.
     pub lacks: Option<String>,
@@ -53,13 +53,13 @@ impl BuildCache {
         }))
     }
 
-    /// The longest time that the engine took here, else the recipe's. Builds that were resumed, or
-    /// came out of ccache, took less than the next one will.
+    /// The longest time that the engine took here, else the recipe's. A build that came out of ccache
+    /// took less than the next one will.
     fn time_of(
         &self,
         resolved: &ResolvedBuild,
         how: &MakeRecipe,
-    ) -> Result<(Option<f64>, String), BuildError> {
+    ) -> Result<(f64, String), BuildError> {
         let records = self.records()?.into_iter();
         let made = records.filter_map(|(name, record)| {
             let record = record.ok()?;
@@ -69,13 +69,13 @@ impl BuildCache {
         });
         let here = made.max().filter(|(seconds, _)| *seconds > 0);
         let jobs = self.shops().jobs;
-        Ok(match (here, how.minutes) {
-            (Some((seconds, name)), _) => (Some(seconds as f64), format!("as {name} took here")),
-            (None, Some(minutes)) => {
+        let minutes = how.minutes;
+        Ok(match here {
+            Some((seconds, name)) => (seconds as f64, format!("as {name} took here")),
+            None => {
                 let seconds = 60.0 * minutes as f64 * CPUS_OF_RECIPES / jobs as f64;
-                (Some(seconds), format!("assumed, {minutes} min on 2 CPUs"))
+                (seconds, format!("assumed, {minutes} min on 2 CPUs"))
             }
-            (None, None) => (None, "nobody has compiled this recipe yet".to_owned()),
         })
     }
 }

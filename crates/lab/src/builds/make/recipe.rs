@@ -23,9 +23,8 @@ pub(crate) struct MakeRecipe {
     pub features: String,
     /// About how many object files there are in the end: what progress is measured by.
     pub objects: u64,
-    /// How many minutes compiling took on two CPUs when the recipe was written; none if nobody has
-    /// compiled it.
-    pub minutes: Option<u64>,
+    /// How many minutes compiling took on two CPUs when the recipe was tried.
+    pub minutes: u64,
     /// Files or folders that the engine's sources have and others do not.
     #[serde(default)]
     pub holds: Vec<PathBuf>,

@@ -60,7 +60,7 @@ mod tests {
         });
         let marks = marks.collect::<Vec<_>>().join(", ");
         let text = format!(
-            "flags = \"o2\"\nprefix = \"/opt/x\"\nfeatures = \"\"\nobjects = 1\nneeds = []\n\
+            "flags = \"o2\"\nprefix = \"/opt/x\"\nfeatures = \"\"\nobjects = 1\nminutes = 1\nneeds = []\n\
             steps = []\nholds = {holds:?}\nversion = [{marks}]"
         );
         toml::from_str(&text).unwrap()

@@ -461,7 +461,7 @@ init = { copy = { dir = "data" } }
             [[builds]]\nversion = \"3.1.0\"\npackage = { client = \"cargo\", package = \
             \"a@1.0.0\", file = \"b/c.c\", sha256 = \"SUM\" }\n[layouts.default]\nserver = \
             \"lib/l.so\"\ninit = \"library\"\n[make]\nflags = \"o2\"\nprefix = \"/x\"\n\
-            features = \"\"\nobjects = 1\nversion = [{ files = [\"c.c\"], after = \"V\" }]\n\
+            features = \"\"\nobjects = 1\nminutes = 1\nversion = [{ files = [\"c.c\"], after = \"V\" }]\n\
             needs = []\n[[make.steps]]\nname = \"x\"\nrun = [\"true\"]\n"
             .replace("SUM", &"0a".repeat(32));
         let recipes = parse("x.toml", &good).unwrap();
