@@ -267,31 +267,18 @@ fn processes_are_known_by_their_mark_or_by_where_they_work() {
 fn a_process_with_another_folder_of_that_path_is_not_found() {
     let folders = Folders::new();
     let data = folders.dir.path().join("data").canonicalize().unwrap();
-    let script = |mounts: &str| format!("{mounts} && echo up && exec sleep 60");
-    let hidden = script(&format!(
+    let hidden = format!(
         "mount -t tmpfs none {0} && mkdir {0}/data",
         folders.dir.path().canonicalize().unwrap().display()
-    ));
+    );
     let start = |script: &str| {
-        let mut child = Command::new("unshare")
-            .args(["--map-root-user", "--mount", "sh", "-c", script])
-            .env("PLIMSOLL_TRIAL", data.join("x"))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let output = child.stdout.take().unwrap();
-        BufReader::new(output).read_line(&mut line).unwrap();
-        (child, line == "up\n")
+        plimsoll_testkit::start_in_own_mounts(&["--map-root-user"], &data.join("x"), script)
     };
-    let (mut other, can) = start(&hidden);
-    if !can {
-        other.wait().unwrap();
+    let Some(mut other) = start(&hidden) else {
         let test = "audit::a_process_with_another_folder_of_that_path_is_not_found";
         return plimsoll_testkit::skip(test, "nothing may be mounted here");
-    }
-    let (mut same, _) = start(&script("true"));
+    };
+    let mut same = start("true").unwrap();
     let found = processes_of(&data);
     for child in [&mut other, &mut same] {
         child.kill().unwrap();

@@ -342,29 +342,14 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         let alias = elsewhere.path().canonicalize().unwrap();
         let apart = |mark: &Path, mounts: &str| {
-            let script = format!(
-                "{mounts} && echo up && cd {} && exec sleep 60",
-                mark.display()
-            );
-            let mut child = Command::new("unshare")
-                .args(["--map-root-user", "--mount", "sh", "-c", &script])
-                .env(MARK, mark)
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            let mut line = String::new();
-            let output = child.stdout.take().unwrap();
-            BufReader::new(output).read_line(&mut line).unwrap();
-            (child, line == "up\n")
+            let script = format!("{mounts} && cd {}", mark.display());
+            plimsoll_testkit::start_in_own_mounts(&["--map-root-user"], mark, &script)
         };
         let [at, trial, other_name] = [&root, &data, &alias].map(|path| path.display());
         let hidden = format!("mount -t tmpfs none {at} && mkdir -p {trial}");
-        let (mut other, can) = apart(&data, &hidden);
-        if !can {
-            other.wait().unwrap();
+        let Some(mut other) = apart(&data, &hidden) else {
             return plimsoll_testkit::skip(test, "nothing may be mounted here");
-        }
+        };
         let nothing_but_the_trial = format!(
             "mount --bind {trial} {other_name} && {hidden} && mount --bind {other_name} {trial}"
         );
@@ -382,11 +367,7 @@ mod tests {
                 &by_another_name,
             ),
         ]
-        .map(|(what, mark, mounts)| {
-            let (child, is_up) = apart(&mark, mounts);
-            assert!(is_up, "{what}");
-            (what, child)
-        });
+        .map(|(what, mark, mounts)| (what, apart(&mark, mounts).expect(what)));
         let other_identity = ProcessIdentity::of(other.id()).unwrap();
         for folder in [&root, &root.join("campaign"), &data] {
             assert!(end_below(folder).is_empty());
@@ -521,26 +502,15 @@ mod tests {
         let root = dir.path().canonicalize().unwrap();
         let script = format!(
             "exec 3<>/dev/fuse && mount -i -t fuse -o \
-             fd=3,rootmode=40000,user_id=0,group_id=0,allow_other none {} && echo up && exec sleep \
-             60",
+             fd=3,rootmode=40000,user_id=0,group_id=0,allow_other none {}",
             root.display()
         );
+        let mark = root.join("campaign/1-a1");
         for user in [&["--map-root-user"][..], &[]] {
-            let mut other = Command::new("unshare")
-                .args(user)
-                .args(["--mount", "sh", "-c", &script])
-                .env(MARK, root.join("campaign/1-a1"))
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            let mut line = String::new();
-            let output = other.stdout.take().unwrap();
-            BufReader::new(output).read_line(&mut line).unwrap();
-            if line != "up\n" {
-                other.wait().unwrap();
+            let started = plimsoll_testkit::start_in_own_mounts(user, &mark, &script);
+            let Some(mut other) = started else {
                 return plimsoll_testkit::skip(test, "nothing may be mounted here");
-            }
+            };
             let elsewhere = tempfile::tempdir().unwrap();
             let (tell, told) = mpsc::channel();
             let folders = [root.clone(), elsewhere.path().canonicalize().unwrap()];

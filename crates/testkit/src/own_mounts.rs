@@ -1,0 +1,27 @@
+//! Processes that see other folders under the names that we know.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Starts `sleep 60` in mounts of its own, which `script` makes, with `mark` as its environment's
+/// `PLIMSOLL_TRIAL`. `options` are those of unshare(1). None if that may not be done here.
+pub fn start_in_own_mounts(options: &[&str], mark: &Path, script: &str) -> Option<Child> {
+    let script = format!("{script} && echo up && exec sleep 60");
+    let mut child = Command::new("unshare")
+        .args(options)
+        .args(["--mount", "sh", "-c", &script])
+        .env("PLIMSOLL_TRIAL", mark)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut line = String::new();
+    let output = child.stdout.take()?;
+    let is_up = BufReader::new(output).read_line(&mut line).is_ok() && line == "up\n";
+    if !is_up {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    is_up.then_some(child)
+}
