@@ -1,14 +1,20 @@
 //! What may not be left behind: processes, data, objects of the kernel, secrets.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::{Audit, Facts, Finding, folders};
 
 /// What marks a data folder, and processes that work for it.
 const MARKER: &str = ".plimsoll-data";
 const MARK: &str = "PLIMSOLL_TRIAL=";
+/// A file system answers at once, or not at all.
+const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 
 /// Invariant 5: a data folder holds its marker alone, unless a campaign may go on.
 pub(crate) fn audit_data(audit: &mut Audit, data: &Path, facts: &Facts) {
@@ -33,54 +39,78 @@ pub(crate) fn audit_processes(audit: &mut Audit, data: &Path) {
 /// The processes that work for a trial of this data folder, `data/CAMPAIGN/TRIAL`, with their
 /// states: by their environment, or by a working directory there, because PostgreSQL's sessions
 /// write over their environment. In another root, a container's or a chroot's, the same path is
-/// another folder.
+/// another folder, and this one may have another path.
 pub fn processes_of(data: &Path) -> Vec<String> {
     let data = data.canonicalize().unwrap_or_else(|_| data.to_owned());
-    // Deeper there may be another data folder.
-    let is_of = |path: &Path, depths: [usize; 2]| {
-        path.strip_prefix(&data)
-            .is_ok_and(|below| depths.contains(&below.components().count()))
-    };
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
+        // Deeper than so there may be another data folder.
+        let is_of = |path: &Path, depths: [usize; 2]| {
+            let mut above = depths
+                .iter()
+                .filter_map(|depth| path.ancestors().nth(*depth));
+            above.any(|above| is_data(above, path, pid, &data))
+        };
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-        let is_marked = environment
-            .split(|byte| *byte == 0)
-            .filter_map(|word| word.strip_prefix(MARK.as_bytes()))
-            .any(|dir| is_of(Path::new(&*String::from_utf8_lossy(dir)), [1, 2]));
-        let works_there =
-            fs::read_link(entry.path().join("cwd")).is_ok_and(|at| is_of(&at, [2, 3]));
+        let is_left = || {
+            let mut marks = environment
+                .split(|byte| *byte == 0)
+                .filter_map(|word| word.strip_prefix(MARK.as_bytes()));
+            marks.any(|dir| is_of(Path::new(&*String::from_utf8_lossy(dir)), [1, 2]))
+                || fs::read_link(entry.path().join("cwd")).is_ok_and(|at| is_of(&at, [2, 3]))
+        };
         // A name of 15 bytes may end within a letter.
         let stat = fs::read(entry.path().join("stat")).unwrap_or_default();
         let stat = String::from_utf8_lossy(&stat);
         let state = stat
             .rsplit_once(") ")
             .and_then(|(_, rest)| rest.chars().next());
-        let is_left = |state: &char| {
-            (is_marked || works_there) && !"ZX".contains(*state) && has_same(&data, pid)
-        };
-        if let Some(state) = state.filter(is_left) {
+        if let Some(state) = state.filter(|state| !"ZX".contains(*state) && is_left()) {
             found.push(format!("{pid} ({state})"));
         }
     }
     found
 }
 
-/// Whether the folder, or what is there of its path, is the same one to a process as to this one.
-fn has_same(folder: &Path, pid: u32) -> bool {
-    let number = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino()));
+/// Whether `above`, as a process has it, is our folder `data`: by what the file system says. Where it
+/// says nothing, the name decides. Of a process that sees nothing of the folder but its trial, the
+/// trial does, which is `path`.
+fn is_data(above: &Path, path: &Path, pid: u32, data: &Path) -> bool {
+    let has_its_name = above == data;
+    match (number(data), number_in(pid, above)) {
+        (Ok(here), Ok(there)) if here == there => true,
+        (_, Err(error)) if error.kind() == ErrorKind::PermissionDenied => has_its_name,
+        (Err(_), Err(_)) => has_its_name && has_same_above(data, pid),
+        _ => {
+            has_its_name && matches!((number(path), number_in(pid, path)), (Ok(a), Ok(b)) if a == b)
+        }
+    }
+}
+
+/// Whether what is there of a folder's path is the same to a process as to this one.
+fn has_same_above(folder: &Path, pid: u32) -> bool {
     let found = folder
         .ancestors()
         .find_map(|above| Some((above, number(above).ok()?)));
-    found.is_some_and(|(above, here)| {
-        let below_its_root = above.strip_prefix("/").unwrap_or(above);
-        let there = Path::new(&format!("/proc/{pid}/root")).join(below_its_root);
-        number(&there).is_ok_and(|there| there == here)
-    })
+    found.is_some_and(|(above, here)| number_in(pid, above).is_ok_and(|there| there == here))
+}
+
+fn number(path: &Path) -> io::Result<(u64, u64)> {
+    fs::metadata(path).map(|file| (file.dev(), file.ino()))
+}
+
+/// What a path is to a process. Its file system need not answer: then an error.
+fn number_in(pid: u32, path: &Path) -> io::Result<(u64, u64)> {
+    let below_its_root = path.strip_prefix("/").unwrap_or(path);
+    let there = Path::new(&format!("/proc/{pid}/root")).join(below_its_root);
+    let (tell, told) = mpsc::channel();
+    thread::Builder::new().spawn(move || tell.send(number(&there)))?;
+    told.recv_timeout(ANSWER_LIMIT)
+        .unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
 }
 
 /// Invariant 4, of the kernel: no shared memory of PostgreSQL's that was made for this data folder.

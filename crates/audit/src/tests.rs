@@ -2,6 +2,9 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
@@ -213,9 +216,9 @@ fn a_process_that_works_for_the_folder_is_found() {
         .spawn()
         .unwrap();
     // Until the new program is there, its environment is ours.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while processes_of(&data).is_empty() && std::time::Instant::now() < deadline {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while processes_of(&data).is_empty() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
     }
     let found = folders.findings(&Facts::default());
     child.kill().unwrap();
@@ -267,28 +270,60 @@ fn processes_are_known_by_their_mark_or_by_where_they_work() {
 fn a_process_with_another_folder_of_that_path_is_not_found() {
     let folders = Folders::new();
     let data = folders.dir.path().join("data").canonicalize().unwrap();
-    let hidden = format!(
-        "mount -t tmpfs none {0} && mkdir {0}/data",
-        folders.dir.path().canonicalize().unwrap().display()
-    );
-    let start = |script: &str| {
-        plimsoll_testkit::start_in_own_mounts(&["--map-root-user"], &data.join("x"), script)
+    let trial = data.join("x");
+    fs::create_dir(&trial).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let alias = elsewhere.path().canonicalize().unwrap();
+    let start = |mark: &Path, script: &str| {
+        plimsoll_testkit::start_in_own_mounts(&["--map-root-user"], mark, script)
     };
-    let Some(mut other) = start(&hidden) else {
+    let [at, trial_at, other_name] = [&data, &trial, &alias].map(|path| path.display());
+    let hidden = format!("mount -t tmpfs none {at} && mkdir {trial_at}");
+    let Some(mut other) = start(&trial, &hidden) else {
         let test = "audit::a_process_with_another_folder_of_that_path_is_not_found";
         return plimsoll_testkit::skip(test, "nothing may be mounted here");
     };
-    let mut same = start("true").unwrap();
-    let found = processes_of(&data);
-    for child in [&mut other, &mut same] {
+    let nothing_but_the_trial = format!(
+        "mount --bind {trial_at} {other_name} && {hidden} && mount --bind {other_name} {trial_at}"
+    );
+    let by_another_name = format!("mount --bind {at} {other_name}");
+    let mut ours = [
+        start(&trial, "true").unwrap(),
+        start(&trial, &nothing_but_the_trial).unwrap(),
+        start(&alias.join("x"), &by_another_name).unwrap(),
+    ];
+    let mut found = processes_of(&data);
+    for child in ours.iter_mut().chain([&mut other]) {
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    let its_own = format!("{} (", same.id());
-    assert!(
-        found.len() == 1 && found[0].starts_with(&its_own),
-        "{found:?}"
+    let mut wanted = ours.each_ref().map(|child| format!("{} (S)", child.id()));
+    found.sort();
+    wanted.sort();
+    assert_eq!(found, wanted);
+}
+
+/// A container's has a disk that does not answer.
+#[test]
+fn a_file_system_that_does_not_answer_holds_up_no_audit() {
+    let folders = Folders::new();
+    let data = folders.dir.path().join("data").canonicalize().unwrap();
+    let script = format!(
+        "exec 3<>/dev/fuse && mount -i -t fuse -o \
+         fd=3,rootmode=40000,user_id=0,group_id=0,allow_other none {}",
+        data.display()
     );
+    let Some(mut other) = plimsoll_testkit::start_in_own_mounts(&[], &data.join("x"), &script)
+    else {
+        let test = "audit::a_file_system_that_does_not_answer_holds_up_no_audit";
+        return plimsoll_testkit::skip(test, "nothing may be mounted here");
+    };
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(processes_of(&data)));
+    let found = told.recv_timeout(Duration::from_secs(60));
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(found.expect("it hangs"), Vec::<String>::new());
 }
 
 #[test]

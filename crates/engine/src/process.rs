@@ -115,7 +115,8 @@ impl Program {
         let written = ProcessIdentity::of(child.id())
             .ok_or_else(|| {
                 EngineError::new(format!(
-                    "read /proc/{}/stat; this needs Linux's /proc",
+                    "read /proc/{}/stat; this needs Linux's /proc, of this process's own \
+                     namespace",
                     child.id()
                 ))
             })

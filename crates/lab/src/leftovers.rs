@@ -9,21 +9,42 @@ use plimsoll_engine::process::{IDENTITY_FILE, ProcessIdentity};
 use plimsoll_store::layout::SERVER_FOLDER;
 use rustix::fs::OFlags;
 
+use crate::error::LabError;
+
 /// An identity is some numbers.
 const MOST_BYTES: u64 = 4096;
 
 /// Ends the servers that earlier runs of a campaign have left behind, by the identities below these
 /// folders of trials. Those are believed only of processes that work below `data`, the campaign's
-/// data folder: campaign folders may come from anybody.
+/// data folder: campaign folders may come from anybody. Returns the numbers of processes that run
+/// on.
 ///
-/// Where the environments of other users' processes may be read, which root in a container may not,
-/// nobody is left to be found here.
-pub(crate) fn end_servers(trials: &Path, data: &Path) {
-    for trial in fs::read_dir(trials).into_iter().flatten().flatten() {
-        if let Some(server) = server_of(&trial.path()) {
-            server.end_if_below(data);
-        }
+/// Where the environments of their processes may be read, nobody is left to be found here.
+pub(crate) fn end_servers(trials: &Path, data: &Path) -> Vec<u32> {
+    let trials = fs::read_dir(trials).into_iter().flatten().flatten();
+    trials
+        .filter_map(|trial| server_of(&trial.path()))
+        .flat_map(|server| server.end_if_below(data))
+        .collect()
+}
+
+/// What is measured next would be measured beside these processes, and its data would be theirs.
+pub(crate) fn refuse_busy(dir: &Path, pids: &[u32]) -> Result<(), LabError> {
+    if pids.is_empty() {
+        return Ok(());
     }
+    Err(LabError::Machine(format!(
+        "the data folder is in use: {} works in {} and is not ours to end, or does not end; \
+         end it, or choose another folder with --data DIR",
+        of_processes(pids),
+        dir.display()
+    )))
+}
+
+/// `process 7, 8`.
+pub(crate) fn of_processes(pids: &[u32]) -> String {
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    format!("process {}", pids.join(", "))
 }
 
 /// Ends the server of a trial that this process has made, by the identity that was written down at

@@ -18,7 +18,7 @@ use crate::campaign_run::CampaignRun;
 use crate::clients::ClientHosts;
 use crate::confirm::{PlannedLooks, StopRule, Witness, is_profiled, run_profiles, run_starts};
 use crate::error::LabError;
-use crate::leftovers::end_servers;
+use crate::leftovers::{end_servers, refuse_busy};
 use crate::observer::{CampaignEnd, Notice, Observer};
 use crate::passwords::Passwords;
 use crate::places::{DataTurn, remove_data_dir, take_data_root};
@@ -185,7 +185,8 @@ fn clear_data_dir(campaign: &CampaignDir, data_root: &Path) -> Result<PathBuf, L
         .map_err(|error| LabError::io(data_root.display(), error))?;
     let data_dir = data_root.join(&campaign.header.id);
     for trials in [TRIALS_FOLDER, STATES_FOLDER, PROFILES_FOLDER] {
-        end_servers(&campaign.path.join(trials), &data_dir);
+        let left = end_servers(&campaign.path.join(trials), &data_dir);
+        refuse_busy(&data_dir, &left)?;
     }
     remove_data_dir(&data_dir)?;
     Ok(data_dir)

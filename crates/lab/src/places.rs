@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::planted::{self, Bug};
 use plimsoll_engine::postgres::release_shared_memory;
-use plimsoll_engine::process::{end_below, postgres_below};
+use plimsoll_engine::process::{ProcessIdentity, end_below, postgres_below};
 use rustix::process::geteuid;
 
 use crate::error::LabError;
+use crate::leftovers::refuse_busy;
 
 /// The file that marks a data folder as ours.
 const MARKER: &str = ".plimsoll-data";
@@ -123,23 +124,23 @@ pub struct DataTurn {
 pub(crate) fn take_data_root(dir: &Path) -> Result<DataTurn, LabError> {
     let dir = &prepare_data_root(dir)?;
     let turn = lock_data_root(dir)?;
+    check_own_processes()?;
     refuse_busy(dir, &end_below(dir))?;
     remove_campaigns_data(dir)?;
     Ok(turn)
 }
 
-/// A campaign would be measured beside these processes, and its data would be theirs.
-fn refuse_busy(dir: &Path, pids: &[u32]) -> Result<(), LabError> {
-    if pids.is_empty() {
-        return Ok(());
+/// Where `/proc` is another namespace's, its numbers mean other processes to us than to it.
+fn check_own_processes() -> Result<(), LabError> {
+    match ProcessIdentity::of(std::process::id()) {
+        Some(_) => Ok(()),
+        None => Err(LabError::Machine(
+            "/proc does not show this process: it belongs to another process namespace, and what \
+             was left behind cannot be found; mount one for this namespace, as \
+             `unshare --mount-proc` does"
+                .into(),
+        )),
     }
-    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-    Err(LabError::Machine(format!(
-        "the data folder is in use: process {} works in {} and is not ours to end, or does not end; \
-         end it, or choose another folder with --data DIR",
-        pids.join(", "),
-        dir.display()
-    )))
 }
 
 /// Takes a data folder once its disk is found large enough. One that is there is taken before: then
@@ -185,7 +186,13 @@ fn is_stamped(name: &str) -> bool {
 
 fn lock_data_root(dir: &Path) -> Result<DataTurn, LabError> {
     let marker = dir.join(MARKER);
-    let file = File::open(&marker).map_err(|error| LabError::io(marker.display(), error))?;
+    // NFS gives a lock for oneself only to whoever may write.
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open(&marker)
+        .or_else(|_| File::open(&marker))
+        .map_err(|error| LabError::io(marker.display(), error))?;
     let deadline = Instant::now() + TURN_PATIENCE;
     loop {
         match file.try_lock() {
@@ -372,7 +379,11 @@ mod tests {
     fn what_runs_on_in_a_folder_is_named_and_its_data_left_alone() {
         use std::os::unix::process::CommandExt;
 
-        use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+        use plimsoll_engine::process::IDENTITY_FILE;
+        use plimsoll_store::layout::SERVER_FOLDER;
+        use plimsoll_testkit::{CapabilitySet, without_capabilities};
+
+        use crate::leftovers::end_servers;
 
         let test = "lab::what_runs_on_in_a_folder_is_named_and_its_data_left_alone";
         if !geteuid().is_root() {
@@ -389,16 +400,16 @@ mod tests {
             .env(plimsoll_engine::process::MARK, &trial)
             .spawn()
             .unwrap();
-        // Capabilities are a thread's own.
-        let refused = std::thread::scope(|scope| {
-            let denied = scope.spawn(|| {
-                let mut mine = capabilities(None).unwrap();
-                mine.effective.remove(CapabilitySet::KILL);
-                set_capabilities(None, mine).unwrap();
-                take_data_root(&data).unwrap_err().to_string()
-            });
-            denied.join().unwrap()
+        // `resume` knows it by a file of the campaign's, too.
+        let server = dir.path().join("trials/1-a1").join(SERVER_FOLDER);
+        fs::create_dir_all(&server).unwrap();
+        let identity = serde_json::to_string(&ProcessIdentity::of(other.id())).unwrap();
+        fs::write(server.join(IDENTITY_FILE), identity).unwrap();
+        let (refused, left) = without_capabilities(CapabilitySet::KILL, || {
+            let refused = take_data_root(&data).unwrap_err().to_string();
+            (refused, end_servers(&dir.path().join("trials"), &data))
         });
+        assert_eq!(left, [other.id()]);
         assert!(
             refused.contains(&format!("in use: process {} works in ", other.id())),
             "{refused}"
@@ -406,6 +417,16 @@ mod tests {
         assert!(trial.is_dir());
         drop(take_data_root(&data).unwrap());
         assert!(!trial.exists() && other.try_wait().unwrap().is_some());
+    }
+
+    /// NFS locks for oneself only what may be written.
+    #[test]
+    fn the_lock_is_one_that_nfs_gives() {
+        use rustix::fs::{OFlags, fcntl_getfl};
+
+        let dir = tempfile::tempdir().unwrap();
+        let turn = take_data_root(&dir.path().join("data")).unwrap();
+        assert!(fcntl_getfl(&turn._lock).unwrap().contains(OFlags::RDWR));
     }
 
     /// With an environment of its own, and no mark in it: nothing proves it ours.

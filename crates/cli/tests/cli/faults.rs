@@ -664,10 +664,13 @@ fn a_build_command_ends_with_its_search() {
         "--commits",
         "commits",
     ];
-    for (who, signal) in [
-        (Who::Orchestrator, Signal::KILL),
-        (Who::Orchestrator, Signal::HUP),
-        (Who::Guard, Signal::KILL),
+    let (is_stopped, is_awake) = (true, false);
+    for (who, signal, guard) in [
+        (Who::Orchestrator, Signal::KILL, is_awake),
+        (Who::Orchestrator, Signal::HUP, is_awake),
+        // It does not act on a signal, and the search waited for it without end.
+        (Who::Orchestrator, Signal::HUP, is_stopped),
+        (Who::Guard, Signal::KILL, is_awake),
     ] {
         let mut command = place.command(&search);
         command
@@ -683,6 +686,9 @@ fn a_build_command_ends_with_its_search() {
             processes_of(place.dir.path()).len() >= 4,
             "search, guard, shell, sleep"
         );
+        if guard == is_stopped {
+            send(&targets(Who::Guard, &place, &child), Signal::STOP);
+        }
         send(&targets(who, &place, &child), signal);
         wait(child);
         assert_gone(

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::planted::{self, Bug};
@@ -262,6 +263,10 @@ pub(super) struct Stat {
 
 impl Stat {
     fn of(pid: u32) -> Option<Self> {
+        Self::read(pid).filter(|_| proc_is_ours())
+    }
+
+    fn read(pid: u32) -> Option<Self> {
         // The kernel cuts a name after 15 bytes, be it within a letter.
         let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
         Self::parse(&String::from_utf8_lossy(&line))
@@ -271,8 +276,9 @@ impl Stat {
     pub(super) fn all() -> Vec<Self> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         entries
+            .filter(|_| proc_is_ours())
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .filter_map(Self::of)
+            .filter_map(Self::read)
             .collect()
     }
 
@@ -303,6 +309,16 @@ impl Stat {
             group,
         }
     }
+}
+
+/// Whether the numbers in `/proc` are those of this process's namespace. In another one a number
+/// means another process, who would be signalled.
+fn proc_is_ours() -> bool {
+    static IS_OURS: LazyLock<bool> = LazyLock::new(|| {
+        let own = std::process::id().to_string();
+        fs::read_link("/proc/self").is_ok_and(|shown| shown.as_os_str() == own.as_str())
+    });
+    *IS_OURS
 }
 
 /// Which start of a kernel this is: the same in all containers and namespaces of a machine, another
@@ -472,6 +488,34 @@ mod tests {
             1,
             "nothing but the file is left"
         );
+    }
+
+    /// Its numbers are of other processes: one of them was killed.
+    #[test]
+    fn proc_of_another_namespace_tells_of_nobody() {
+        let test = "process::identity::tests::proc_of_another_namespace_tells_of_nobody";
+        if std::env::var_os("PLIMSOLL_TEST_NAMESPACE").is_some() {
+            assert!(fs::exists(format!("/proc/{}", std::process::id())).unwrap());
+            assert_eq!(ProcessIdentity::of(std::process::id()), None);
+            assert!(Stat::all().is_empty());
+            return;
+        }
+        let inner = Command::new("unshare")
+            .args(["--pid", "--fork", "--kill-child"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", test])
+            .env("PLIMSOLL_TEST_NAMESPACE", "1")
+            .output();
+        match inner {
+            Ok(output) if output.status.code() != Some(1) => {
+                let said = String::from_utf8_lossy(&output.stdout);
+                assert!(
+                    output.status.success() && said.contains("1 passed"),
+                    "{said}"
+                );
+            }
+            _ => plimsoll_testkit::skip(test, "no namespace may be made here"),
+        }
     }
 
     /// On a machine that is slow they were found when the time was over, and left as they were.

@@ -1,13 +1,17 @@
 //! What an earlier run left running, found by what nobody but us gives to a process.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
+
+use rustix::process::{DumpableBehavior, Gid, Uid, geteuid, set_dumpable_behavior};
+use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 
 use super::ProcessIdentity;
 use super::identity::{Stat, end_all};
@@ -56,20 +60,18 @@ fn is_trial_of(path: &Path, pid: u32, dir: &Path) -> bool {
 }
 
 /// Whether `path` is to a process what `here` is to this one. If neither is there, what is above them
-/// decides. If the process may not be looked at, as root in a container may not look at another
-/// user's, their names do, and that it is in no other container.
+/// decides. Of a process that may not be looked at nothing is known.
 fn is_same(path: &Path, pid: u32, here: &Path) -> bool {
-    let root = PathBuf::from(format!("/proc/{pid}/root"));
-    // The link itself asks no file system, which may refuse as well.
-    match fs::read_link(&root) {
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            return path == here && !is_elsewhere(pid);
-        }
-        Err(_) => return false,
+    let file_systems = file_system(pid, path).zip(file_system(std::process::id(), here));
+    if file_systems.is_some_and(|(there, here)| there != here) {
+        return false;
     }
     let below_its_root = path.strip_prefix("/").unwrap_or(path);
-    match (number(here), number_in_time(root.join(below_its_root))) {
+    let there = PathBuf::from(format!("/proc/{pid}/root")).join(below_its_root);
+    match (
+        number(here),
+        in_time(move || as_owner(pid, || number(&there))),
+    ) {
         (Ok(here), Ok(there)) => here == there,
         (Err(_), Err(error)) if error.kind() == ErrorKind::NotFound => {
             path.file_name() == here.file_name()
@@ -82,35 +84,87 @@ fn is_same(path: &Path, pid: u32, here: &Path) -> bool {
     }
 }
 
-fn number(path: &Path) -> std::io::Result<(u64, u64)> {
+fn number(path: &Path) -> io::Result<(u64, u64)> {
     fs::metadata(path).map(|file| (file.dev(), file.ino()))
+}
+
+/// The file system that a process has at a path, by its table of mounts, which asks none of them:
+/// one that does not answer is told from ours without waiting. `None` where the table does not say,
+/// as in a chroot.
+fn file_system(pid: u32, path: &Path) -> Option<Vec<u8>> {
+    let table = read(pid, "mountinfo")?;
+    // 36 35 98:0 /root/in/it /mnt/a\040b rw,noatime ...
+    let mounts = table.split(|&byte| byte == b'\n').filter_map(|line| {
+        let mut fields = line.split(|&byte| byte == b' ').skip(2);
+        let device = fields.next()?;
+        let at = without_escapes(fields.nth(1)?);
+        let at = Path::new(OsStr::from_bytes(&at)).to_owned();
+        path.starts_with(&at)
+            .then(|| (at.components().count(), device))
+    });
+    // Of two at the same place the later one covers the other.
+    mounts
+        .max_by_key(|(depth, _)| *depth)
+        .map(|(_, device)| device.to_vec())
+}
+
+/// The kernel writes blanks, line ends and backslashes as `\` and three octal digits.
+fn without_escapes(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..3).filter(|_| *first == b'\\');
+        let code = digits
+            .and_then(|digits| str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &after[3..] } else { after };
+    }
+    bytes
 }
 
 /// A process names what it likes as its folder, and a file system that somebody else serves need not
 /// answer.
-fn number_in_time(path: PathBuf) -> std::io::Result<(u64, u64)> {
+fn in_time<T: Send + 'static>(
+    ask: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     let (tell, told) = mpsc::channel();
-    let ask = move || tell.send(number(&path));
-    thread::Builder::new().spawn(ask)?;
+    thread::Builder::new().spawn(move || tell.send(ask()))?;
     told.recv_timeout(ANSWER_LIMIT)
         .unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
 }
 
-/// Whether a process is in a control group outside this one's: of another container, or of none.
-fn is_elsewhere(pid: u32) -> bool {
-    let groups = read(pid, "cgroup").unwrap_or_default();
-    String::from_utf8_lossy(&groups).lines().any(|line| {
-        line.splitn(3, ':')
-            .nth(2)
-            .is_some_and(|path| path.starts_with("/.."))
+/// Asks again as the process's user what root may not know: in a container it has not every
+/// capability, and may not look at another user's process. That user may.
+fn as_owner<T: Send>(pid: u32, ask: impl Fn() -> io::Result<T> + Sync) -> io::Result<T> {
+    let answer = ask();
+    let is_denied = |error: &io::Error| error.kind() == ErrorKind::PermissionDenied;
+    if !answer.as_ref().is_err_and(is_denied) || !geteuid().is_root() {
+        return answer;
+    }
+    let owner = fs::metadata(format!("/proc/{pid}"))?;
+    // By a thread's effective ids files are looked at. What others may do to us goes by its real
+    // and saved ones, which stay.
+    let ask_as_owner = || {
+        set_thread_res_gid(None, Gid::from_raw(owner.gid()), None)?;
+        set_thread_res_uid(None, Uid::from_raw(owner.uid()), None)?;
+        let answer = ask();
+        // The kernel hides processes that change their user.
+        set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+        answer
+    };
+    thread::scope(|scope| {
+        let asking = thread::Builder::new().spawn_scoped(scope, ask_as_owner)?;
+        asking
+            .join()
+            .unwrap_or_else(|_| Err(ErrorKind::Other.into()))
     })
 }
 
 impl ProcessIdentity {
     /// Ends this process and what it has started, where it works below `dir`: with a mark, a
     /// working directory or an argument there. What a file says that somebody else may have written
-    /// proves nothing by itself. Of a process that may not be looked at the argument is enough: its
-    /// number and start are those of the file.
+    /// proves nothing by itself.
     pub fn end_if_below(&self, dir: &Path) -> Vec<u32> {
         let is_ours = |stat: &Stat| {
             let works_there = || {
@@ -127,13 +181,18 @@ impl ProcessIdentity {
 }
 
 fn read(pid: u32, file: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    fs::File::open(format!("/proc/{pid}/{file}"))
-        .ok()?
-        .take(MOST_BYTES)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    Some(bytes)
+    let path = format!("/proc/{pid}/{file}");
+    let bytes = || {
+        let mut bytes = Vec::new();
+        let file = fs::File::open(&path)?;
+        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    as_owner(pid, bytes).ok()
+}
+
+fn read_link(pid: u32, link: &str) -> Option<PathBuf> {
+    as_owner(pid, || fs::read_link(format!("/proc/{pid}/{link}"))).ok()
 }
 
 fn mark(pid: u32) -> Option<PathBuf> {
@@ -141,11 +200,11 @@ fn mark(pid: u32) -> Option<PathBuf> {
     let mark = environment
         .split(|&byte| byte == 0)
         .find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
-    Some(Path::new(std::ffi::OsStr::from_bytes(mark)).to_owned())
+    Some(Path::new(OsStr::from_bytes(mark)).to_owned())
 }
 
 fn working_dir(pid: u32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/cwd")).ok()
+    read_link(pid, "cwd")
 }
 
 /// Whether it is a session of a PostgreSQL that is gone. One that has its server, and whose
@@ -176,7 +235,7 @@ fn works_in_trial(pid: u32, dir: &Path) -> bool {
 }
 
 fn is_postgres(pid: u32) -> bool {
-    let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let program = read_link(pid, "exe");
     let name = program
         .as_ref()
         .and_then(|program| program.file_name()?.to_str());
@@ -185,9 +244,11 @@ fn is_postgres(pid: u32) -> bool {
     name.is_some_and(|name| is_server_or_link(name, TITLED))
 }
 
-/// Whether a process has no environment any more, but what it wrote in its place.
+/// Whether a process has no environment any more, but what it wrote in its place. One whose program
+/// has just begun has none yet, nor arguments.
 fn has_title(pid: u32) -> bool {
-    read(pid, "environ").is_some_and(|text| !text.contains(&b'='))
+    let has_begun = read(pid, "cmdline").is_some_and(|arguments| !arguments.is_empty());
+    has_begun && read(pid, "environ").is_some_and(|text| !text.contains(&b'='))
 }
 
 /// `-D DIR/...`, `--datadir=DIR/...`.
@@ -198,20 +259,30 @@ fn has_argument(pid: u32, dir: &Path) -> bool {
             .iter()
             .position(|&byte| byte == b'=')
             .map_or(argument, |at| &argument[at + 1..]);
-        Path::new(std::ffi::OsStr::from_bytes(value)).starts_with(dir)
+        Path::new(OsStr::from_bytes(value)).starts_with(dir)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader};
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::{Child, Command, Stdio};
     use std::time::Instant;
 
-    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    use plimsoll_testkit::{CapabilitySet, start_in_own_mounts, without_capabilities};
 
     use super::*;
+
+    /// Waits until the program of a child has its arguments and environment.
+    fn wait_until_begun(child: &Child) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while read(child.id(), "cmdline").is_none_or(|line| line.is_empty()) {
+            assert!(Instant::now() < deadline, "it does not begin");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
 
     /// A script that says `up` when it is.
     fn start(script: &str, change: impl Fn(&mut Command)) -> Child {
@@ -343,7 +414,7 @@ mod tests {
         let alias = elsewhere.path().canonicalize().unwrap();
         let apart = |mark: &Path, mounts: &str| {
             let script = format!("{mounts} && cd {}", mark.display());
-            plimsoll_testkit::start_in_own_mounts(&["--map-root-user"], mark, &script)
+            start_in_own_mounts(&["--map-root-user"], mark, &script)
         };
         let [at, trial, other_name] = [&root, &data, &alias].map(|path| path.display());
         let hidden = format!("mount -t tmpfs none {at} && mkdir -p {trial}");
@@ -383,7 +454,7 @@ mod tests {
 
     /// As user nobody, marked as a trial of `root`, with one more argument. None if we are not root.
     fn as_nobody(test: &str, root: &Path, argument: &str) -> Option<Child> {
-        if !rustix::process::geteuid().is_root() {
+        if !geteuid().is_root() {
             plimsoll_testkit::skip(test, "only root starts what runs as another user");
             return None;
         }
@@ -396,52 +467,84 @@ mod tests {
         }))
     }
 
-    /// Capabilities are a thread's own.
-    fn without(denied: CapabilitySet, action: impl FnOnce() + Send) {
-        thread::scope(|scope| {
-            let denied = scope.spawn(|| {
-                let mut mine = capabilities(None).unwrap();
-                mine.effective.remove(denied);
-                set_capabilities(None, mine).unwrap();
-                action();
-            });
-            denied.join().unwrap();
-        });
-    }
-
     /// Root in a container may not look at what runs as another user: it has not every capability.
+    /// Servers that it had started as nobody ran on beside the next campaign, and whoever had a folder
+    /// of that name in a container of his own was taken for one.
     #[test]
-    fn a_server_that_may_not_be_looked_at_is_known_by_its_argument() {
-        let test = "engine::a_server_that_may_not_be_looked_at_is_known_by_its_argument";
+    fn what_runs_as_another_user_is_told_apart_in_a_container_too() {
+        let test = "engine::what_runs_as_another_user_is_told_apart_in_a_container_too";
         let dir = tempfile::tempdir().unwrap();
+        // A server's user gets to its data.
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let root = dir.path().canonicalize().unwrap();
-        let in_argument = format!("--datadir={}/campaign/1-a1", root.display());
-        let Some(mut server) = as_nobody(test, &root, &in_argument) else {
+        let trial = root.join("campaign/1-a1");
+        let work = trial.join("pgdata");
+        fs::create_dir_all(&work).unwrap();
+        let Some(server) = as_nobody(test, &root, "") else {
             return;
         };
-        let mut other = as_nobody(test, &root, "").unwrap();
-        let identity = |child: &Child| ProcessIdentity::of(child.id()).unwrap();
-        let looking = CapabilitySet::SYS_PTRACE;
-        // They read environments, as profilers do.
-        let reading = CapabilitySet::PERFMON | CapabilitySet::SYS_ADMIN;
-        without(looking | reading, || {
-            let at = fs::metadata(format!("/proc/{}/root/", other.id()));
-            assert!(at.is_err(), "it can be looked at");
-            assert!(identity(&server).end_if_below(&root).is_empty());
-            assert!(identity(&other).end_if_below(&root).is_empty());
-            assert!(end_below(&root).is_empty());
+        let as_nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups";
+        let hidden = format!(
+            "mount -t tmpfs none {at} && mkdir -p {} && chmod 755 {at} && \
+             exec {as_nobody} sh -c 'echo up; exec sleep 60'",
+            trial.display(),
+            at = root.display()
+        );
+        let Some(mut elsewhere) = start_in_own_mounts(&[], &trial, &hidden) else {
+            return plimsoll_testkit::skip(test, "nothing may be mounted here");
+        };
+        let program = root.join("postgres");
+        let copied = Command::new("cp").arg("/bin/sleep").arg(&program).status();
+        assert!(copied.unwrap().success());
+        let session = Command::new(&program)
+            .arg("60")
+            .env_clear()
+            .uid(65534)
+            .gid(65534)
+            .current_dir(&work)
+            .spawn()
+            .unwrap();
+        wait_until_begun(&session);
+        let mut ours = [server, session];
+        let looking = CapabilitySet::SYS_PTRACE | CapabilitySet::PERFMON | CapabilitySet::SYS_ADMIN;
+        without_capabilities(looking, || {
+            for child in ours.iter().chain([&elsewhere]) {
+                let at = fs::read_link(format!("/proc/{}/root", child.id()));
+                assert!(at.is_err(), "it can be looked at");
+            }
         });
-        assert!(server.try_wait().unwrap().is_some(), "it is still there");
-        assert_eq!(other.try_wait().unwrap(), None, "nothing proves it ours");
-        // Kernels before 5.10 let nobody read who may not look.
-        let mut is_read = false;
-        without(looking, || {
-            is_read = mark(other.id()).is_some();
+        // Nothing proves them ours to whoever cannot ask as another user, or start one.
+        without_capabilities(looking | CapabilitySet::SETUID, || {
             assert!(end_below(&root).is_empty());
+            assert!(identity(&elsewhere).end_if_below(&root).is_empty());
         });
-        assert_eq!(other.try_wait().unwrap().is_some(), is_read);
-        other.kill().unwrap();
-        other.wait().unwrap();
+        for child in &mut ours {
+            assert_eq!(child.try_wait().unwrap(), None);
+        }
+        without_capabilities(looking, || assert!(end_below(&root).is_empty()));
+        for child in &mut ours {
+            assert!(child.try_wait().unwrap().is_some(), "it runs on");
+        }
+        assert_eq!(elsewhere.try_wait().unwrap(), None, "a stranger was killed");
+        elsewhere.kill().unwrap();
+        elsewhere.wait().unwrap();
+        assert_eq!(
+            rustix::process::dumpable_behavior().unwrap(),
+            DumpableBehavior::Dumpable
+        );
+    }
+
+    fn identity(child: &Child) -> ProcessIdentity {
+        ProcessIdentity::of(child.id()).unwrap()
+    }
+
+    #[test]
+    fn tables_of_mounts_tell_file_systems_apart() {
+        let own = |path: &str| file_system(std::process::id(), Path::new(path));
+        assert!(own("/").is_some());
+        assert_eq!(own("/proc/self/status"), own("/proc"));
+        assert_ne!(own("/proc"), own("/"));
+        assert_eq!(without_escapes(br"/a\040b\134\9"), br"/a b\\9");
     }
 
     #[test]
@@ -452,7 +555,7 @@ mod tests {
         let Some(mut other) = as_nobody(test, &root, "") else {
             return;
         };
-        without(CapabilitySet::KILL, || {
+        without_capabilities(CapabilitySet::KILL, || {
             assert_eq!(end_below(&root), [other.id()]);
         });
         assert_eq!(other.try_wait().unwrap(), None);
@@ -473,6 +576,7 @@ mod tests {
             .env(MARK, root.join("campaign/1-a1"))
             .spawn()
             .unwrap();
+        wait_until_begun(&child);
         assert!(ProcessIdentity::of(child.id()).is_some());
         assert!(end_below(&root).is_empty());
         // Otherwise it sleeps for a minute and ends well.
@@ -506,12 +610,18 @@ mod tests {
             root.display()
         );
         let mark = root.join("campaign/1-a1");
-        for user in [&["--map-root-user"][..], &[]] {
-            let started = plimsoll_testkit::start_in_own_mounts(user, &mark, &script);
+        // As many as the backends of a server whose disk is on a network that is down.
+        let script = format!("{script} && for i in $(seq 20); do sleep 60 & done");
+        let all = ["--pid", "--fork", "--kill-child", "--map-root-user"];
+        for user in [&all[..], &all[..3]] {
+            let started = start_in_own_mounts(user, &mark, &script);
             let Some(mut other) = started else {
                 return plimsoll_testkit::skip(test, "nothing may be mounted here");
             };
             let elsewhere = tempfile::tempdir().unwrap();
+            let there = format!("/proc/{}/root{}", other.id(), root.display());
+            let asked = in_time(move || number(Path::new(&there)));
+            assert!(asked.is_err(), "{user:?}");
             let (tell, told) = mpsc::channel();
             let folders = [root.clone(), elsewhere.path().canonicalize().unwrap()];
             thread::spawn(move || tell.send(folders.map(|folder| end_below(&folder))));
@@ -593,6 +703,9 @@ mod tests {
                 .process_group(0)
                 .spawn()
                 .unwrap();
+            if is_ours {
+                wait_until_begun(&session);
+            }
             end_below(&root.join("campaign"));
             if !is_ours {
                 assert!(session.try_wait().unwrap().is_none(), "{name}");

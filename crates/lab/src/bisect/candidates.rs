@@ -21,6 +21,8 @@ use crate::builds::{BuildCache, BuildError};
 use crate::campaign::{LoadedPlan, RequiredBuilds, look_up_cells, seed_from_clock};
 use crate::error::LabError;
 use crate::guard::guarded;
+use crate::leftovers::of_processes;
+use crate::trial_process::END_LIMIT;
 
 /// A build command may take this long; then something hangs.
 const BUILD_LIMIT: Duration = Duration::from_secs(4 * 3600);
@@ -89,17 +91,32 @@ impl BuildCommand {
         };
         if let Some(group) = Pid::from_raw(child.id() as i32) {
             let _ = kill_process_group(group, signal);
+            // Who is stopped does not act on a signal.
+            let _ = kill_process_group(group, Signal::CONT);
         }
-        if child.wait().is_ok_and(|status| status.signal().is_some()) {
-            self.end_without_guard();
+        let deadline = Instant::now() + END_LIMIT;
+        while matches!(child.try_wait(), Ok(None)) {
+            if Instant::now() >= deadline {
+                let _ = child.kill();
+            }
+            std::thread::sleep(POLL);
         }
-        reason.to_owned()
+        let left = match child.wait().is_ok_and(|status| status.signal().is_some()) {
+            true => self.end_without_guard(),
+            false => String::new(),
+        };
+        format!("{reason}{left}")
     }
 
-    /// A guard that was killed itself ends nothing any more.
-    fn end_without_guard(&self) {
-        if self.guard.is_some() {
-            end_marked(&mark());
+    /// A guard that was killed itself ends nothing any more. Returns what is to be said of that.
+    fn end_without_guard(&self) -> String {
+        let left = match &self.guard {
+            Some(_) => end_marked(&mark()),
+            None => Vec::new(),
+        };
+        match left.as_slice() {
+            [] => String::new(),
+            pids => format!("; it runs on, and has to be ended: {}", of_processes(pids)),
         }
     }
 
@@ -141,12 +158,13 @@ impl BuildCommand {
                 }
             }
         };
-        if status.signal().is_some() {
-            self.end_without_guard();
-        }
         if !status.success() {
+            let left = match status.signal() {
+                Some(_) => self.end_without_guard(),
+                None => String::new(),
+            };
             let end = describe_status(status);
-            return Err(format!("`{text}` failed ({end})"));
+            return Err(format!("`{text}` failed ({end}){left}"));
         }
         let output = output
             .and_then(|thread| thread.join().ok())

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::ending::conclude;
 use crate::error::LabError;
-use crate::leftovers::end_server;
+use crate::leftovers::{end_server, refuse_busy};
 use crate::message::{BEAT, HUNG, LIVES, SILENCE_LIMIT, STOP, TrialMessage, TrialOrder};
 use crate::observer::{Notice, Observer};
 
@@ -117,8 +117,9 @@ impl TrialProcess {
         };
         self.is_reaped = true;
         if status.signal().is_some() {
-            end_below(&self.data_dir);
+            let left = end_below(&self.data_dir);
             end_server(&self.dir);
+            refuse_busy(&self.data_dir, &left)?;
         }
         Ok(status)
     }
