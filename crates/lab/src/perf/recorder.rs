@@ -17,6 +17,8 @@ use super::fold::{Folded, fold};
 
 /// Samples a second and CPU; not a divisor of anything that ticks.
 const FREQUENCY_HZ: u32 = 499;
+/// perf looks at all mappings of the server before it begins, and has this long for that.
+const BEGIN_PATIENCE: Duration = Duration::from_secs(30);
 /// perf has this long to write what it has when it is asked to end.
 const END_PATIENCE: Duration = Duration::from_secs(30);
 /// Names must be found by then.
@@ -38,8 +40,9 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts to profile these processes. That it cannot be done is reported at the end.
-    pub fn start(server_dir: &Path, step: &str, pids: &[u32]) -> Self {
+    /// Starts to profile these processes, and waits until perf has begun: a short step was over
+    /// before. That it cannot be done is reported at the end.
+    pub fn start(server_dir: &Path, step: &str, pids: impl Fn() -> Vec<u32>) -> Self {
         let has_counters = counts_cycles();
         let event = if has_counters { "cycles" } else { "cpu-clock" };
         let mut recorder = Self {
@@ -49,28 +52,67 @@ impl Recorder {
             record: Err(String::new()),
             stat: None,
         };
+        let deadline = Instant::now() + BEGIN_PATIENCE;
+        let mut profiled = pids();
+        loop {
+            recorder.begin(&profiled, has_counters);
+            if recorder.has_begun(deadline) {
+                return recorder;
+            }
+            // One that has ended by now is enough for perf to give up: servers end workers and
+            // start others at any time.
+            let now = pids();
+            if now == profiled || Instant::now() > deadline {
+                return recorder;
+            }
+            recorder.give_up();
+            profiled = now;
+        }
+    }
+
+    fn begin(&mut self, pids: &[u32], has_counters: bool) {
         let pids = pids
             .iter()
             .map(u32::to_string)
             .collect::<Vec<_>>()
             .join(",");
         let frequency = FREQUENCY_HZ.to_string();
-        let data = recorder.file("perf.data");
         let mut command = child_command("perf");
         command
             .args([
-                "record", "-q", "-e", event, "-F", &frequency, "-g", "-p", &pids, "-o",
+                "record", "-e", self.event, "-F", &frequency, "-g", "-p", &pids, "-o",
             ])
-            .arg(&data);
-        recorder.record = recorder.spawn(command, "perf.log");
-        if has_counters && recorder.record.is_ok() {
+            .arg(self.file("perf.data"));
+        self.record = self.spawn(command, "perf.log");
+        if has_counters && self.record.is_ok() {
             let mut command = child_command("perf");
             command
                 .args(["stat", "-x,", "-e", &EVENTS.join(","), "-p", &pids, "-o"])
-                .arg(recorder.file("perf.stat"));
-            recorder.stat = recorder.spawn(command, "perf.stat.log").ok();
+                .arg(self.file("perf.stat"));
+            self.stat = self.spawn(command, "perf.stat.log").ok();
         }
-        recorder
+    }
+
+    /// Waits until perf has begun, and says whether it has: it writes the head of its file before it
+    /// takes samples.
+    fn has_begun(&mut self, deadline: Instant) -> bool {
+        let data = self.file("perf.data");
+        while let Ok(child) = &mut self.record {
+            let has_ended = !matches!(child.try_wait(), Ok(None));
+            let has_begun = length(&data) > 0;
+            if has_begun || has_ended || Instant::now() > deadline {
+                return has_begun;
+            }
+            std::thread::sleep(POLL);
+        }
+        false
+    }
+
+    fn give_up(&mut self) {
+        for child in self.record.as_mut().ok().into_iter().chain(&mut self.stat) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 
     fn file(&self, ending: &str) -> PathBuf {
@@ -168,7 +210,7 @@ impl Recorder {
             Err(reason) => return Err(reason),
         }
         let data = self.file("perf.data");
-        if fs::metadata(&data).map_or(0, |about| about.len()) == 0 {
+        if length(&data) == 0 {
             return Err(refusal(
                 &fs::read_to_string(self.file("perf.log")).unwrap_or_default(),
             ));
@@ -205,10 +247,7 @@ impl Recorder {
 impl Drop for Recorder {
     /// A step that fails is not profiled to its end.
     fn drop(&mut self) {
-        for child in self.record.as_mut().ok().into_iter().chain(&mut self.stat) {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.give_up();
     }
 }
 
@@ -227,6 +266,10 @@ fn counts_cycles() -> bool {
             .get("cycles")
             .is_some_and(|cycles| cycles.as_ref().is_ok_and(|cycles| *cycles > 0.0))
     })
+}
+
+fn length(file: &Path) -> u64 {
+    fs::metadata(file).map_or(0, |about| about.len())
 }
 
 /// Tells perf to end as Ctrl-C does: it writes what it has.
@@ -264,9 +307,11 @@ fn refusal(log: &str) -> String {
         .iter()
         .any(|word| log.contains(word));
     let Some(line) = log.lines().map(str::trim).find(|line| !line.is_empty()) else {
-        return "perf recorded nothing: the step was over before it had begun; profile for longer \
-               with --perf D"
-            .to_owned();
+        return format!(
+            "perf recorded nothing: it had not begun after {} s; something else keeps this machine \
+             busy",
+            BEGIN_PATIENCE.as_secs()
+        );
     };
     if is_forbidden {
         format!("perf may not look at the server ({line}); {ALLOW}, and confirm with --perf again")
@@ -291,14 +336,14 @@ mod tests {
             refusal("\nfailed to mmap\n"),
             "perf recorded nothing: failed to mmap"
         );
-        assert!(refusal("").ends_with("profile for longer with --perf D"));
+        assert!(refusal("").contains("it had not begun after 30 s"));
     }
 
     #[test]
     fn a_process_that_is_not_there_is_no_profile_and_no_failure() {
         let dir = tempfile::tempdir().unwrap();
         let profile =
-            Recorder::start(dir.path(), "qr100", &[u32::MAX >> 2]).finish("cell", 0, None);
+            Recorder::start(dir.path(), "qr100", || vec![u32::MAX >> 2]).finish("cell", 0, None);
         assert!(
             profile
                 .about

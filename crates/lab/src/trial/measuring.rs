@@ -183,11 +183,8 @@ impl MeasuringOptions {
         let (folder, step) = self.profile.as_ref()?;
         let roots = self.server.processes();
         // Connected workers have their processes by now.
-        Some(Recorder::start(
-            folder,
-            step,
-            &tree_pids(&Proc::new(), &roots).unwrap_or(roots),
-        ))
+        let pids = || tree_pids(&Proc::new(), &roots).unwrap_or_else(|_| roots.clone());
+        Some(Recorder::start(folder, step, pids))
     }
 
     /// While nobody works.
