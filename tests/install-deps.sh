@@ -17,6 +17,8 @@ need() {
 need cc gcc libc6-dev             # the bundled SQLite is compiled
 need c++ g++                      # recipes of builds from source
 need cmake cmake                  # the same
+need bison bison                  # the same
+need flex flex                    # the same
 need ld.lld lld                   # the same, where a build is linked several times
 need javac default-jdk-headless   # the reference reader of .hlog files
 need mvn maven

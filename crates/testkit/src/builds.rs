@@ -43,7 +43,8 @@ pub fn builds_dir() -> PathBuf {
 }
 
 /// The build whose name begins so, from the default source where there are several, and then the
-/// last by name. Without one that servers can run from, the test is skipped.
+/// last by name: `postgres@18`, and of other sources `postgres@13+source-o2nofp`. Without one that
+/// servers can run from, the test is skipped.
 pub fn cached_build(test: &str, wanted: &str) -> Option<CachedBuild> {
     let cache = builds_dir();
     let names = std::fs::read_dir(&cache)
@@ -51,8 +52,13 @@ pub fn cached_build(test: &str, wanted: &str) -> Option<CachedBuild> {
         .flatten()
         .flatten()
         .filter_map(|folder| folder.file_name().into_string().ok());
-    let found = names
-        .filter(|name| name.starts_with(wanted) && cache.join(name).join("build.json").is_file());
+    let (version, source) = wanted.split_once('+').unwrap_or((wanted, ""));
+    let is_wanted = |name: &String| {
+        let of_name = name.split_once('+').map_or("", |(_, source)| source);
+        name.starts_with(version) && of_name.starts_with(source)
+    };
+    let found =
+        names.filter(|name| is_wanted(name) && cache.join(name).join("build.json").is_file());
     let found = found.max_by_key(|name| (!name.contains('+'), name.clone()));
     let problem = match &found {
         None => Some(format!(

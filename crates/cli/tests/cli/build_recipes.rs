@@ -3,10 +3,11 @@
 //! of builds that are not made yet.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use plimsoll_testkit::write_script;
+use plimsoll_testkit::{cached_build, write_script};
 use serde_json::Value;
 
 use crate::support::{Place, text};
@@ -288,5 +289,47 @@ fn a_plan_says_what_has_to_be_compiled_first() {
             with `plimsoll build make postgres@13 --flags o2nofp`"
         ),
         "{stderr}"
+    );
+}
+
+/// The smallest of the servers, compiled from its source as `make test` prepares it.
+#[test]
+fn a_postgresql_that_was_compiled_here_is_loaded_next_to_a_package() {
+    let test =
+        "cli::build_recipes::a_postgresql_that_was_compiled_here_is_loaded_next_to_a_package";
+    let [Some(compiled), Some(packaged)] =
+        ["postgres@13+source-o2nofp", "postgres@18"].map(|wanted| cached_build(test, wanted))
+    else {
+        return;
+    };
+    let place = Place::new();
+    fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let cache = compiled.cache.to_str().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = place.run(&[arguments, &["--cache", cache]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        output
+    };
+    let shown = run(&["build", "show", &compiled.name, "--json"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let toolchain = &shown["build"]["toolchain"];
+    assert_eq!(toolchain["optimisation"], "-O2 -fno-omit-frame-pointer");
+    // As the server itself says, which the program has been asked.
+    let flags = toolchain["flags"].as_str().unwrap();
+    assert!(flags.contains("-O2 -fno-omit-frame-pointer"), "{flags}");
+
+    let plan = format!(
+        "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\", \
+         \"{}\"]\nconfigs = [\"c\"]\nwait = \"100ms\"\ntests = [\"point-query\"]\n\
+         [sizes]\nclients = 1\ntables = 1\nrows = \"5K\"\nduration = \"1s\"\nwarm_up = \"0ms\"\n\
+         [config.c]\nsettings = {{ fsync = \"off\" }}\n",
+        packaged.name, compiled.name
+    );
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let ran = run(&["run", "plan.toml", "--screen", "--offline"]);
+    let said = text(&ran.stdout);
+    assert!(
+        said.contains(&format!("{}.c", compiled.name)) && said.contains('†'),
+        "another compiler or other flags than the package's: {said}"
     );
 }

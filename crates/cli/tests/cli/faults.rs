@@ -151,6 +151,7 @@ fn processes_of(place: &Path) -> Vec<Process> {
 fn assert_gone(place: &Place, what: &dyn fmt::Display) {
     let killed = Instant::now();
     loop {
+        let looked = Instant::now();
         let left = processes_of(place.dir.path());
         if left.is_empty() {
             return println!(
@@ -161,7 +162,7 @@ fn assert_gone(place: &Place, what: &dyn fmt::Display) {
         if killed.elapsed() > GONE_LIMIT {
             fail(Harm::Left, &format!("{what}: left behind: {left:#?}"));
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(4 * looked.elapsed());
     }
 }
 
