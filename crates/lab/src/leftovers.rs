@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 4096;
 /// data folder: campaign folders may come from anybody. Returns the numbers of processes that run
 /// on.
 ///
-/// Where the environments of their processes may be read, nobody is left to be found here.
+/// Nobody is left to be found here, unless the environments of their processes may not be read.
 pub(crate) fn end_servers(trials: &Path, data: &Path) -> Vec<u32> {
     let trials = fs::read_dir(trials).into_iter().flatten().flatten();
     trials

@@ -130,7 +130,7 @@ pub(crate) fn take_data_root(dir: &Path) -> Result<DataTurn, LabError> {
     Ok(turn)
 }
 
-/// Where `/proc` is another namespace's, its numbers mean other processes to us than to it.
+/// If `/proc` is another namespace's, its numbers mean other processes to us than to it.
 fn check_own_processes() -> Result<(), LabError> {
     match ProcessIdentity::of(std::process::id()) {
         Some(_) => Ok(()),

@@ -31,10 +31,10 @@ pub use decisions::{
     Spread, Verdict, blocks_needed, blocks_to_decide, minimum_detectable_effect, paired_p, power,
 };
 pub use estimates::{
-    Clustered, Group, Groups, Interval, KnownVariance, LOADS_AS_UNITS, LineParts, OverStarts,
-    RESAMPLES, StartRatio, StartsPrior, StartsVariance, TwoModes, VariancePrior, as_percent, bca,
-    clustered, compare_groups, effective_sample_size, hodges_lehmann, median_ratio, of_batches,
-    over_starts, two_modes, variance_prior, walsh_averages,
+    Clustered, Group, Groups, Interval, KnownVariance, LOADS_AS_UNITS, LineParts, LoadsVariance,
+    OverStarts, RESAMPLES, StartRatio, StartsPrior, StartsVariance, TwoModes, VariancePrior,
+    as_percent, bca, clustered, compare_groups, effective_sample_size, hodges_lehmann,
+    median_ratio, of_batches, over_starts, two_modes, variance_prior, walsh_averages,
 };
 pub use numbers::{
     Stream, mean, median, normal_cdf, normal_quantile, quantile, seed_of, student_quantile,

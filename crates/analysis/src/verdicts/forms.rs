@@ -91,7 +91,7 @@ fn moved(form: Form, asked: &[(Class, Vec<OfStart>)]) -> Vec<Option<Moved>> {
         .collect();
     let priors = Priors::new(
         Basis::Slices,
-        pairs.iter().map(|(class, pairs)| (*class, pairs)),
+        pairs.iter().map(|(class, pairs)| (*class, "", pairs)),
         [],
     );
     let levels = Levels {
@@ -99,7 +99,13 @@ fn moved(form: Form, asked: &[(Class, Vec<OfStart>)]) -> Vec<Option<Moved>> {
         look: LEVEL,
     };
     let p = |(class, pairs): &(Class, Pairs)| {
-        estimate(Basis::Slices, pairs, priors.of_cell(*class, pairs), levels)?.p
+        estimate(
+            Basis::Slices,
+            pairs,
+            priors.of_cell((*class, "", pairs)),
+            levels,
+        )?
+        .p
     };
     let p: Vec<Option<f64>> = pairs.iter().map(p).collect();
     let known: Vec<f64> = p.iter().copied().flatten().collect();

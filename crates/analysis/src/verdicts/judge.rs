@@ -6,7 +6,7 @@ use plimsoll_store::header::CampaignHeader;
 use plimsoll_store::{CampaignRecord, CampaignState};
 
 use super::conditions::{by_placement, conditions};
-use super::estimates::{Class, Layout, Levels, Priors, Scales, Spreads, control, estimate};
+use super::estimates::{Class, InStep, Layout, Levels, Priors, Scales, Spreads, control, estimate};
 use super::family::decide;
 use super::finding::{
     ALPHA, Basis, Call, Control, Estimate, Finding, Findings, MARGIN, Modes, OfStart,
@@ -53,8 +53,10 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
     // What comparisons of a class know of each other, and by how much the control contradicts it.
     let priors = Priors::new(
         judge.basis,
-        asked.iter().map(|asked| (asked.class(), &asked.pairs)),
-        of_control.iter().map(|of| (of.class(), &of.pairs)),
+        asked.iter().map(Asked::in_step),
+        of_control
+            .iter()
+            .map(|of| (of.class(), of.step.name.as_str(), &of.pairs)),
     );
     let control = judge.control(&of_control, &priors);
     let scales = judge.scales(&control);
@@ -136,6 +138,10 @@ impl Asked<'_, '_> {
     fn class(&self) -> Class {
         (self.question.is_writing, self.judged.metric.name)
     }
+
+    fn in_step(&self) -> InStep<'_> {
+        (self.class(), &self.question.step.name, &self.pairs)
+    }
 }
 
 impl OfControl<'_> {
@@ -214,7 +220,7 @@ impl<'a> Judge<'a> {
             return Vec::new();
         };
         let control = |one: &OfControl<'_>| {
-            let prior = priors.of_control(one.class());
+            let prior = priors.of_control(one.class(), &one.step.name);
             control(
                 self.basis,
                 (of, again),
@@ -284,7 +290,7 @@ impl<'a> Judge<'a> {
             judged,
             pairs,
         } = asked;
-        let prior = priors.of_cell(asked.class(), pairs);
+        let prior = priors.of_cell(asked.in_step());
         let scale = scales.of(&question.step.name, judged.metric.name);
         let levels = Levels {
             shown: LEVEL,

@@ -218,10 +218,11 @@ impl Simulated {
             .flat_map(|test| (0..self.world.cells).map(move |cell| (test, cell)))
             .map(|(test, cell)| (test, cell, first(&self.cells[test][cell])))
             .collect();
+        let names: Vec<String> = (0..self.world.tests).map(step).collect();
         let priors = Priors::new(
             Basis::Slices,
-            cells.iter().map(|(_, _, pairs)| (class, pairs)),
-            controls.iter().map(|pairs| (class, pairs)),
+            (cells.iter()).map(|(test, _, pairs)| (class, names[*test].as_str(), pairs)),
+            (names.iter().zip(&controls)).map(|(name, pairs)| (class, name.as_str(), pairs)),
         );
         let levels = Levels {
             shown: 0.95,
@@ -237,7 +238,7 @@ impl Simulated {
             .iter()
             .map(|(test, cell, pairs)| {
                 let scale = scales.of(&step(*test), "qps");
-                let prior = priors.of_cell(class, pairs);
+                let prior = priors.of_cell((class, names[*test].as_str(), pairs));
                 let estimate = estimate(Basis::Slices, pairs, prior, levels).unwrap();
                 finding(*test, *cell, estimate.with_errors_times(scale), levels.look)
             })
@@ -289,7 +290,12 @@ fn step(test: usize) -> String {
 }
 
 fn control(test: usize, pairs: &Pairs, priors: &Priors, class: Class, levels: Levels) -> Control {
-    let estimate = estimate(Basis::Slices, pairs, priors.of_control(class), levels);
+    let estimate = estimate(
+        Basis::Slices,
+        pairs,
+        priors.of_control(class, &step(test)),
+        levels,
+    );
     Control {
         step: step(test),
         base: "base".to_owned(),
@@ -535,6 +541,8 @@ fn errors_that_the_control_contradicts_are_widened() {
         (34, 6, 8, 12, 0.93),
         (35, 6, 1, 12, 0.93),
         (36, 4, 1, 8, 0.93),
+        (37, 2, 1, 3, 0.93),
+        (38, 2, 1, 6, 0.93),
     ] {
         let world = World {
             load_sd: 0.02,
@@ -715,7 +723,11 @@ fn by_blocks(noise: Noise, blocks: usize, effect: f64, stream: &mut Stream) -> V
             }
         })
         .collect();
-    let priors = Priors::new(Basis::Blocks, all.iter().map(|pairs| (class, pairs)), []);
+    let priors = Priors::new(
+        Basis::Blocks,
+        all.iter().map(|pairs| (class, "", pairs)),
+        [],
+    );
     let levels = Levels {
         shown: 0.95,
         look: ALPHA,
@@ -724,7 +736,13 @@ fn by_blocks(noise: Noise, blocks: usize, effect: f64, stream: &mut Stream) -> V
         .iter()
         .enumerate()
         .map(|(step, pairs)| {
-            let of = estimate(Basis::Blocks, pairs, priors.of_cell(class, pairs), levels).unwrap();
+            let of = estimate(
+                Basis::Blocks,
+                pairs,
+                priors.of_cell((class, "", pairs)),
+                levels,
+            )
+            .unwrap();
             let basis = Basis::Blocks;
             Finding {
                 basis,

@@ -19,5 +19,5 @@ pub use line::LineParts;
 pub use moderated::{KnownVariance, VariancePrior, variance_prior};
 pub use modes::{TwoModes, two_modes};
 pub use over_starts::{
-    LOADS_AS_UNITS, OverStarts, StartRatio, StartsPrior, StartsVariance, over_starts,
+    LOADS_AS_UNITS, LoadsVariance, OverStarts, StartRatio, StartsPrior, StartsVariance, over_starts,
 };

@@ -53,8 +53,26 @@ pub struct StartsVariance {
     pub within: KnownVariance,
     /// Whether it is of the means of loads.
     pub is_of_loads: bool,
-    /// What the variance between loads is estimated as, less than 0 by chance; `None` with one load.
-    pub loads: Option<f64>,
+    /// `None` with one load, and where each load counts once.
+    pub loads: Option<LoadsVariance>,
+}
+
+/// What two or three loads of one comparison say of how far loads lie apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadsVariance {
+    /// What the variance between loads is estimated as, less than 0 by chance.
+    pub estimate: f64,
+    /// What starts alone add to the variance of a load's mean.
+    pub of_starts: f64,
+}
+
+impl LoadsVariance {
+    fn times(self, scale: f64) -> Self {
+        Self {
+            estimate: scale * self.estimate,
+            of_starts: scale * self.of_starts,
+        }
+    }
 }
 
 impl StartsVariance {
@@ -113,7 +131,10 @@ impl StartsVariance {
             },
             within,
             is_of_loads,
-            loads: Some((outside / apart - inside) / per_load),
+            loads: Some(LoadsVariance {
+                estimate: (outside / apart - inside) / per_load,
+                of_starts: inside / per_load,
+            }),
         })
     }
 
@@ -131,7 +152,7 @@ impl StartsVariance {
             between: self.between.times(scale),
             within: self.within.times(scale),
             is_of_loads: self.is_of_loads,
-            loads: self.loads.map(|loads| scale * loads),
+            loads: self.loads.map(|loads| loads.times(scale)),
         }
     }
 }
@@ -223,6 +244,22 @@ pub struct StartsPrior {
     pub of_loads: KnownVariance,
 }
 
+/// What loads of the data differ by: the mean over comparisons, at least 0. Each of two loads gives
+/// half a degree of freedom, because comparisons have the base in common.
+fn between_loads(of: &[StartsVariance]) -> KnownVariance {
+    let loads: Vec<f64> = of
+        .iter()
+        .filter_map(|of| Some(of.loads?.estimate))
+        .collect();
+    KnownVariance {
+        variance: match loads.is_empty() {
+            true => 0.0,
+            false => mean(&loads).max(0.0),
+        },
+        degrees: (loads.len() as f64 / 2.0).max(1.0),
+    }
+}
+
 impl StartsPrior {
     /// `tau^2` is the median of the variances between starts, each divided by the median of
     /// `chi^2(d) / d`, less the median of those within, and at least 0. The variance between loads
@@ -247,18 +284,39 @@ impl StartsPrior {
             .filter(|of| common + of.within.variance > 0.0)
             .map(|of| of.between.times(1.0 / (common + of.within.variance)))
             .collect();
-        let loads: Vec<f64> = class.iter().filter_map(|of| of.loads).collect();
         Some(Self {
             common,
             of_expected: variance_prior(&in_expected),
-            of_loads: KnownVariance {
-                variance: match loads.is_empty() {
-                    true => 0.0,
-                    false => mean(&loads).max(0.0),
-                },
-                degrees: (loads.len() as f64 / 2.0).max(1.0),
-            },
+            of_loads: between_loads(class),
         })
+    }
+
+    /// The same for the comparisons of one step, `of_step`, where those of the other steps of the
+    /// class are `others`. A step whose loads lie further apart than those of the others allow,
+    /// less often than 5 % by chance, has a variance between loads of its own.
+    pub fn with_loads(self, of_step: &[StartsVariance], others: &[StartsVariance]) -> Self {
+        let of_starts: Vec<f64> = (of_step.iter().chain(others))
+            .filter_map(|of| Some(of.loads?.of_starts))
+            .collect();
+        let knows = |of: &[StartsVariance]| of.iter().any(|of| of.loads.is_some());
+        if !knows(of_step) || !knows(others) {
+            return self;
+        }
+        // Means of loads lie apart by what starts differ by, too.
+        let of_starts = mean(&of_starts);
+        let of_means = |of: KnownVariance| KnownVariance {
+            variance: of.variance + of_starts,
+            ..of
+        };
+        let own = between_loads(of_step);
+        let expected = of_means(between_loads(others));
+        match of_means(own).is_beyond(expected, OUTLIER_OF_LOADS) {
+            true => Self {
+                of_loads: own,
+                ..self
+            },
+            false => self,
+        }
     }
 
     /// The same where what the class has in common is `scale` times as large.
@@ -462,6 +520,42 @@ mod tests {
         let all: Vec<StartRatio> = (0..8).map(start).collect();
         let of = StartsVariance::of(&all).unwrap();
         assert!((of.within.variance - 1e-4 / 2.0).abs() < 1e-12, "{of:?}");
+    }
+
+    #[test]
+    fn a_step_whose_loads_differ_more_has_them_of_its_own() {
+        let of = |estimate: f64| StartsVariance {
+            between: KnownVariance {
+                variance: 1e-4,
+                degrees: 1.0,
+            },
+            within: KnownVariance {
+                variance: 1e-5,
+                degrees: 9.0,
+            },
+            is_of_loads: false,
+            loads: Some(LoadsVariance {
+                estimate,
+                of_starts: 1e-4,
+            }),
+        };
+        let others = [-1e-5, 1e-5, 2e-5, -1e-5, 1e-5, 0.0].map(of);
+        let of_loads = |own: &[StartsVariance], others: &[StartsVariance]| {
+            let class = StartsPrior::of_class(&[own, others].concat()).unwrap();
+            (class.of_loads, class.with_loads(own, others).of_loads)
+        };
+        // F(0.95; 1.5, 3) = 9.8 of 1.03e-4.
+        let (of_class, own) = of_loads(&[8e-4; 3].map(of), &others);
+        assert_eq!(own, of_class);
+        let (of_class, own) = of_loads(&[2e-3; 3].map(of), &others);
+        assert!(own.variance > 2.0 * of_class.variance);
+        assert!(
+            (own.variance - 2e-3).abs() < 1e-12 && own.degrees == 1.5,
+            "{own:?}"
+        );
+        // With nothing to compare it with it is one of the class.
+        let (of_class, own) = of_loads(&[2e-3; 3].map(of), &[]);
+        assert_eq!(own, of_class);
     }
 
     /// Nineteen quiet comparisons and one whose starts differ because of what is within them.

@@ -10,6 +10,9 @@ use crate::verdicts::pairs::Pairs;
 /// Comparisons that are alike: whether their step writes, and the metric.
 pub(crate) type Class = (bool, &'static str);
 
+/// What is compared in one step: its class, the step's name, and the pairs.
+pub(crate) type InStep<'a> = (Class, &'a str, &'a Pairs);
+
 /// The variance of one candidate against the mean of two, over that of one against one.
 pub(super) const AGAINST_TWO: f64 = 0.75;
 
@@ -18,9 +21,9 @@ pub(super) const AGAINST_TWO: f64 = 0.75;
 pub(crate) struct Priors {
     /// Cells of builds that were linked several times apart from others: these have no layout of
     /// their own.
-    classes: BTreeMap<(Class, bool), StartsPrior>,
+    classes: BTreeMap<(Class, bool), OfClass>,
     /// If the base was linked several times: of the control alone, in which there is no layout.
-    of_controls: Option<BTreeMap<(Class, bool), StartsPrior>>,
+    of_controls: Option<BTreeMap<(Class, bool), OfClass>>,
     /// The variance of a cell against its base, over that of the control.
     to_control: f64,
 }
@@ -30,21 +33,21 @@ impl Priors {
     /// cell is held against the mean of two instances of the base.
     pub fn new<'a>(
         basis: Basis,
-        cells: impl IntoIterator<Item = (Class, &'a Pairs)>,
-        controls: impl IntoIterator<Item = (Class, &'a Pairs)>,
+        cells: impl IntoIterator<Item = InStep<'a>>,
+        controls: impl IntoIterator<Item = InStep<'a>>,
     ) -> Self {
         let to_control = match basis {
             Basis::Slices => AGAINST_TWO,
             Basis::Blocks | Basis::Screen => 1.0,
         };
-        let controls: Vec<(Class, &Pairs)> = controls.into_iter().collect();
-        let has_links = controls.iter().any(|(_, pairs)| pairs.has_links());
+        let controls: Vec<InStep<'_>> = controls.into_iter().collect();
+        let has_links = controls.iter().any(|(_, _, pairs)| pairs.has_links());
         let controls = controls
             .into_iter()
-            .map(|(class, pairs)| (((class, false), pairs), to_control));
+            .map(|(class, step, pairs)| ((class, false), step, pairs, to_control));
         let cells = cells
             .into_iter()
-            .map(|(class, pairs)| (((class, pairs.has_links()), pairs), 1.0));
+            .map(|(class, step, pairs)| ((class, pairs.has_links()), step, pairs, 1.0));
         let (classes, of_controls) = match has_links {
             true => (by_class(cells), Some(by_class(controls))),
             false => (by_class(cells.chain(controls)), None),
@@ -56,30 +59,60 @@ impl Priors {
         }
     }
 
-    /// For these pairs of a cell and its base.
-    pub fn of_cell(&self, class: Class, pairs: &Pairs) -> Option<StartsPrior> {
-        self.classes.get(&(class, pairs.has_links())).copied()
+    /// For these pairs of a cell and its base in a step.
+    pub fn of_cell(&self, (class, step, pairs): InStep<'_>) -> Option<StartsPrior> {
+        let of_class = self.classes.get(&(class, pairs.has_links()))?;
+        Some(of_class.of_step(step))
     }
 
     /// For the base against its second instance.
-    pub fn of_control(&self, class: Class) -> Option<StartsPrior> {
+    pub fn of_control(&self, class: Class, step: &str) -> Option<StartsPrior> {
         let classes = self.of_controls.as_ref().unwrap_or(&self.classes);
-        let prior = classes.get(&(class, false)).copied();
-        prior.map(|prior| prior.with_common_times(1.0 / self.to_control))
+        let prior = classes.get(&(class, false))?.of_step(step);
+        Some(prior.with_common_times(1.0 / self.to_control))
     }
 }
 
-/// What each class knows, of pairs with the factor that their variance is brought to a cell's by.
+/// What a class knows, and what that is for each step that says something of loads itself.
+#[derive(Debug)]
+struct OfClass {
+    prior: StartsPrior,
+    steps: BTreeMap<String, StartsPrior>,
+}
+
+/// Of pairs with the factor that their variance is brought to a cell's by.
 fn by_class<'a>(
-    all: impl Iterator<Item = (((Class, bool), &'a Pairs), f64)>,
-) -> BTreeMap<(Class, bool), StartsPrior> {
-    let mut classes: BTreeMap<(Class, bool), Vec<StartsVariance>> = BTreeMap::new();
-    for ((class, pairs), scale) in all {
-        let known = StartsVariance::of(&pairs.units()).map(|of| of.times(scale));
+    all: impl Iterator<Item = ((Class, bool), &'a str, &'a Pairs, f64)>,
+) -> BTreeMap<(Class, bool), OfClass> {
+    let mut classes: BTreeMap<(Class, bool), Vec<(&str, StartsVariance)>> = BTreeMap::new();
+    for (class, step, pairs, scale) in all {
+        let known = StartsVariance::of(&pairs.units()).map(|of| (step, of.times(scale)));
         classes.entry(class).or_default().extend(known);
     }
     let known = classes
         .into_iter()
-        .filter_map(|(class, known)| Some((class, StartsPrior::of_class(&known)?)));
+        .filter_map(|(class, known)| Some((class, OfClass::new(&known)?)));
     known.collect()
+}
+
+impl OfClass {
+    fn new(known: &[(&str, StartsVariance)]) -> Option<Self> {
+        let of = |is_meant: &dyn Fn(&str) -> bool| -> Vec<StartsVariance> {
+            let meant = known.iter().filter(|(step, _)| is_meant(step));
+            meant.map(|(_, of)| *of).collect()
+        };
+        let prior = StartsPrior::of_class(&of(&|_| true))?;
+        let steps = known.iter().map(|(step, _)| {
+            let prior = prior.with_loads(&of(&|of| of == *step), &of(&|of| of != *step));
+            ((*step).to_owned(), prior)
+        });
+        Some(Self {
+            prior,
+            steps: steps.collect(),
+        })
+    }
+
+    fn of_step(&self, step: &str) -> StartsPrior {
+        self.steps.get(step).copied().unwrap_or(self.prior)
+    }
 }
