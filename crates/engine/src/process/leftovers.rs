@@ -146,12 +146,12 @@ fn as_owner<T: Send>(pid: u32, ask: impl Fn() -> io::Result<T> + Sync) -> io::Re
     // By a thread's effective ids files are looked at. What others may do to us goes by its real
     // and saved ones, which stay.
     let ask_as_owner = || {
-        set_thread_res_gid(None, Gid::from_raw(owner.gid()), None)?;
-        set_thread_res_uid(None, Uid::from_raw(owner.uid()), None)?;
-        let answer = ask();
-        // The kernel hides processes that change their user.
+        let changed = set_thread_res_gid(None, Gid::from_raw(owner.gid()), None)
+            .and_then(|()| set_thread_res_uid(None, Uid::from_raw(owner.uid()), None));
+        // The kernel hides processes that change their user or group.
         set_dumpable_behavior(DumpableBehavior::Dumpable)?;
-        answer
+        changed?;
+        ask()
     };
     thread::scope(|scope| {
         let asking = thread::Builder::new().spawn_scoped(scope, ask_as_owner)?;
@@ -518,6 +518,8 @@ mod tests {
             assert!(end_below(&root).is_empty());
             assert!(identity(&elsewhere).end_if_below(&root).is_empty());
         });
+        let is_dumpable = || rustix::process::dumpable_behavior();
+        assert_eq!(is_dumpable().unwrap(), DumpableBehavior::Dumpable);
         for child in &mut ours {
             assert_eq!(child.try_wait().unwrap(), None);
         }
@@ -528,10 +530,7 @@ mod tests {
         assert_eq!(elsewhere.try_wait().unwrap(), None, "a stranger was killed");
         elsewhere.kill().unwrap();
         elsewhere.wait().unwrap();
-        assert_eq!(
-            rustix::process::dumpable_behavior().unwrap(),
-            DumpableBehavior::Dumpable
-        );
+        assert_eq!(is_dumpable().unwrap(), DumpableBehavior::Dumpable);
     }
 
     fn identity(child: &Child) -> ProcessIdentity {

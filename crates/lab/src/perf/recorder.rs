@@ -93,14 +93,19 @@ impl Recorder {
         }
     }
 
-    /// Waits until perf has begun, and says whether it has: it writes the head of its file before it
-    /// takes samples.
+    /// Waits until perf has begun, and says whether it has: it writes the head of its file, then what
+    /// the processes have mapped, and then takes samples.
     fn has_begun(&mut self, deadline: Instant) -> bool {
         let data = self.file("perf.data");
+        let mut before = 0;
         while let Ok(child) = &mut self.record {
-            let has_ended = !matches!(child.try_wait(), Ok(None));
-            let has_begun = length(&data) > 0;
-            if has_begun || has_ended || Instant::now() > deadline {
+            let now = length(&data);
+            let has_begun = now > 0 && now == before;
+            before = now;
+            if !matches!(child.try_wait(), Ok(None)) {
+                return false;
+            }
+            if has_begun || Instant::now() > deadline {
                 return has_begun;
             }
             std::thread::sleep(POLL);
