@@ -534,17 +534,25 @@ fn what_is_there_is_found_and_what_is_not_is_equivalent() {
 fn errors_that_the_control_contradicts_are_widened() {
     // Loads of the same rows that differ by 2 %, which no number of starts averages out; in all
     // tests, and in one of eight.
-    for (seed, loads, tests, starts, least) in [
-        (31, 1, 8, 5, 0.7),
-        (32, 2, 8, 5, 0.93),
-        (33, 2, 8, 12, 0.93),
-        (34, 6, 8, 12, 0.93),
-        (35, 6, 1, 12, 0.93),
-        (36, 4, 1, 8, 0.93),
-        (37, 2, 1, 3, 0.93),
-        (38, 2, 1, 6, 0.93),
+    // Then how often the intervals of these tests hold at least, and of how many campaigns one calls
+    // something. With one load, and as many as starts, they are too narrow, as is known.
+    for (seed, loads, tests, starts, cells, least, most) in [
+        (31, 1, 8, 5, 3, 0.7, 0.1),
+        (32, 2, 8, 5, 3, 0.93, 0.1),
+        (33, 2, 8, 12, 3, 0.93, 0.1),
+        (34, 6, 8, 12, 3, 0.93, 0.1),
+        (35, 6, 1, 12, 3, 0.92, 0.1),
+        (36, 4, 1, 8, 3, 0.88, 0.1),
+        (37, 2, 1, 3, 3, 0.92, 0.08),
+        (38, 2, 1, 6, 3, 0.93, 0.08),
+        (39, 2, 2, 3, 3, 0.91, 0.12),
+        (40, 2, 2, 6, 3, 0.93, 0.08),
+        (41, 2, 1, 3, 1, 0.75, 0.05),
+        (42, 2, 1, 6, 1, 0.87, 0.08),
+        (43, 3, 1, 3, 3, 0.8, 0.15),
     ] {
         let world = World {
+            cells,
             load_sd: 0.02,
             load_tests: tests,
             loads,
@@ -555,14 +563,15 @@ fn errors_that_the_control_contradicts_are_widened() {
         let called = share(&all, |of| of.has_false(is_called));
         let covered = coverage(&all);
         println!(
-            "{loads} loads that differ by 2 % in {tests} tests, {starts} starts: false calls \
-            {called:.2}, coverage {covered:.2}"
+            "{loads} loads that differ by 2 % in {tests} tests, {starts} starts, {cells} cells: false \
+             calls {called:.2}, coverage {covered:.2}"
         );
-        assert!(covered >= least && called <= 0.1, "{covered} {called}");
         // Of the tests whose loads differ, which come first.
         let unlike = |of: &'_ Simulated| world.cells * tests.min(of.world.tests);
         let of_these = held(all.iter().flat_map(|of| &of.last()[..unlike(of)]));
         println!("    of these tests {of_these:.2}");
+        assert!(of_these >= least && called <= most, "{of_these} {called}");
+        assert!(covered >= least.min(0.93), "{covered}");
     }
 }
 

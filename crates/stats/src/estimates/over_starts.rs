@@ -62,17 +62,10 @@ pub struct StartsVariance {
 pub struct LoadsVariance {
     /// What the variance between loads is estimated as, less than 0 by chance.
     pub estimate: f64,
-    /// What starts alone add to the variance of a load's mean.
-    pub of_starts: f64,
-}
-
-impl LoadsVariance {
-    fn times(self, scale: f64) -> Self {
-        Self {
-            estimate: scale * self.estimate,
-            of_starts: scale * self.of_starts,
-        }
-    }
+    /// How many starts a load has, `n` of [`StartsVariance::of`].
+    pub starts: f64,
+    /// One less than there are loads.
+    pub degrees: f64,
 }
 
 impl StartsVariance {
@@ -84,8 +77,8 @@ impl StartsVariance {
     ///
     /// `None` for fewer than two starts.
     pub fn of(starts: &[StartRatio]) -> Option<Self> {
-        let is_of_loads = by_load(starts).len() >= LOADS_AS_UNITS;
         let starts = &units(starts)[..];
+        let is_of_loads = has_a_load_each(starts);
         let ratios: Vec<f64> = starts.iter().map(|start| start.ratio).collect();
         let squares = starts.iter().filter_map(|start| start.within);
         let within = KnownVariance::mean(squares).unwrap_or(KnownVariance {
@@ -133,7 +126,8 @@ impl StartsVariance {
             is_of_loads,
             loads: Some(LoadsVariance {
                 estimate: (outside / apart - inside) / per_load,
-                of_starts: inside / per_load,
+                starts: per_load,
+                degrees: apart,
             }),
         })
     }
@@ -152,7 +146,10 @@ impl StartsVariance {
             between: self.between.times(scale),
             within: self.within.times(scale),
             is_of_loads: self.is_of_loads,
-            loads: self.loads.map(|loads| loads.times(scale)),
+            loads: self.loads.map(|loads| LoadsVariance {
+                estimate: scale * loads.estimate,
+                ..loads
+            }),
         }
     }
 }
@@ -163,6 +160,9 @@ pub const LOADS_AS_UNITS: usize = 4;
 /// A variance of means of loads that the class expects less often than this is left as it is: in
 /// one test of PostgreSQL loads differ by 10 %, and in the one beside it by nothing that is seen.
 const OUTLIER_OF_LOADS: f64 = 0.95;
+/// A step whose loads the other steps expect less often than this to lie so far apart has a variance
+/// between loads of its own.
+const UNLIKE_THE_OTHERS: f64 = 0.9;
 /// Starts of one load that lie further apart than the means of loads allow, less often than this by
 /// chance, have something in common that loads have not.
 const CONTRADICTION: f64 = 0.99;
@@ -186,6 +186,12 @@ fn units(starts: &[StartRatio]) -> Vec<StartRatio> {
         }
     };
     groups.into_iter().map(mean_of).collect()
+}
+
+/// Whether there are several loads, and a load of its own for each of these. What they lie apart by
+/// has what loads differ by in it.
+fn has_a_load_each(units: &[StartRatio]) -> bool {
+    units.len() > 1 && by_load(units).len() == units.len()
 }
 
 /// What the mean of a load's starts varies by, from these alone: the mean over loads of `variance /
@@ -292,30 +298,57 @@ impl StartsPrior {
     }
 
     /// The same for the comparisons of one step, `of_step`, where those of the other steps of the
-    /// class are `others`. A step whose loads lie further apart than those of the others allow,
-    /// less often than 5 % by chance, has a variance between loads of its own.
-    pub fn with_loads(self, of_step: &[StartsVariance], others: &[StartsVariance]) -> Self {
-        let of_starts: Vec<f64> = (of_step.iter().chain(others))
-            .filter_map(|of| Some(of.loads?.of_starts))
+    /// class are `others`, step by step. A step whose loads lie further apart than those of the
+    /// others allow, less often than 10 % by chance, has a variance between loads of its own.
+    ///
+    /// A load's mean has the variance `v + e`, of loads and of the starts with it, and the mean over
+    /// comparisons of what is seen of it is held against the step's own `e` and the median `v` of
+    /// the other steps: several of them may have loads that differ. With `n` comparisons, the
+    /// control among them, it is known with `n^2 / (n + (n - 1) (n - 2) / 9)` degrees of freedom
+    /// for each load but the first, because cells have the base in common.
+    pub fn with_loads(self, of_step: &[StartsVariance], others: &[Vec<StartsVariance>]) -> Self {
+        let estimates = |of: &[StartsVariance]| -> Vec<f64> {
+            of.iter()
+                .filter_map(|of| Some(of.loads?.estimate))
+                .collect()
+        };
+        let others: Vec<f64> = others
+            .iter()
+            .map(|of| estimates(of))
+            .filter(|of| !of.is_empty())
+            .map(|of| mean(&of))
             .collect();
-        let knows = |of: &[StartsVariance]| of.iter().any(|of| of.loads.is_some());
-        if !knows(of_step) || !knows(others) {
+        let known: Vec<(StartsVariance, LoadsVariance)> = of_step
+            .iter()
+            .filter_map(|of| Some((*of, of.loads?)))
+            .collect();
+        let Some(of_others) = median(&others).filter(|_| !known.is_empty()) else {
+            return self;
+        };
+        let count = known.len() as f64;
+        let mean_of = |of: &dyn Fn(&(StartsVariance, LoadsVariance)) -> f64| {
+            known.iter().map(of).sum::<f64>() / count
+        };
+        let seen = mean_of(&|(of, loads)| loads.estimate + of.between.variance / loads.starts);
+        let of_starts = mean_of(&|(of, loads)| self.moderated(*of).variance / loads.starts);
+        let apart = mean_of(&|(_, loads)| loads.degrees);
+        let seen = KnownVariance {
+            variance: seen,
+            degrees: apart * count * count / (count + (count - 1.0) * (count - 2.0) / 9.0),
+        };
+        let expected = KnownVariance {
+            variance: of_others.max(0.0) + of_starts,
+            degrees: mean_of(&|(of, _)| self.moderated(*of).degrees),
+        };
+        if !seen.is_beyond(expected, UNLIKE_THE_OTHERS) {
             return self;
         }
-        // Means of loads lie apart by what starts differ by, too.
-        let of_starts = mean(&of_starts);
-        let of_means = |of: KnownVariance| KnownVariance {
-            variance: of.variance + of_starts,
-            ..of
-        };
-        let own = between_loads(of_step);
-        let expected = of_means(between_loads(others));
-        match of_means(own).is_beyond(expected, OUTLIER_OF_LOADS) {
-            true => Self {
-                of_loads: own,
-                ..self
+        Self {
+            of_loads: KnownVariance {
+                variance: (seen.variance - of_starts).max(0.0),
+                ..seen
             },
-            false => self,
+            ..self
         }
     }
 
@@ -389,7 +422,9 @@ pub fn over_starts(starts: &[StartRatio], prior: Option<StartsPrior>) -> Option<
         }
     };
     let of_starts = known.times(1.0 / starts.len() as f64);
-    let of_loads = prior.map(|prior| prior.of_mean(starts));
+    let of_loads = prior
+        .filter(|_| !has_a_load_each(starts))
+        .map(|prior| prior.of_mean(starts));
     let known = of_loads.map_or(of_starts, |of_loads| of_starts.plus(of_loads));
     let error = known.variance.sqrt();
     let p = match (error > 0.0, estimate == 0.0) {
@@ -536,26 +571,57 @@ mod tests {
             is_of_loads: false,
             loads: Some(LoadsVariance {
                 estimate,
-                of_starts: 1e-4,
+                starts: 1.0,
+                degrees: 1.0,
             }),
         };
-        let others = [-1e-5, 1e-5, 2e-5, -1e-5, 1e-5, 0.0].map(of);
-        let of_loads = |own: &[StartsVariance], others: &[StartsVariance]| {
-            let class = StartsPrior::of_class(&[own, others].concat()).unwrap();
-            (class.of_loads, class.with_loads(own, others).of_loads)
+        let step = |estimate: f64| vec![of(estimate); 3];
+        let others = [-1e-5, 1e-5, 2e-5, -1e-5, 1e-5, 0.0].map(step);
+        let of_loads = |own: f64, others: &[Vec<StartsVariance>]| {
+            let all = [&[step(own)], others].concat().concat();
+            let class = StartsPrior::of_class(&all).unwrap();
+            let own = class.with_loads(&step(own), others).of_loads;
+            (class.of_loads, own)
         };
-        // F(0.95; 1.5, 3) = 9.8 of 1.03e-4.
-        let (of_class, own) = of_loads(&[8e-4; 3].map(of), &others);
+        let (of_class, own) = of_loads(1e-4, &others);
         assert_eq!(own, of_class);
-        let (of_class, own) = of_loads(&[2e-3; 3].map(of), &others);
-        assert!(own.variance > 2.0 * of_class.variance);
+        let (of_class, own) = of_loads(2e-3, &others);
+        assert!(own.variance > 2.0 * of_class.variance, "{own:?}");
         assert!(
-            (own.variance - 2e-3).abs() < 1e-12 && own.degrees == 1.5,
+            (own.degrees - 9.0 / (3.0 + 2.0 / 9.0)).abs() < 1e-9,
             "{own:?}"
         );
+        // One of the others is like it, and does not hide it.
+        let with_one = [&others[..], &[step(2e-3)]].concat();
+        let (_, next_to_one) = of_loads(2e-3, &with_one);
+        assert!((next_to_one.variance - own.variance).abs() < 1e-12);
         // With nothing to compare it with it is one of the class.
-        let (of_class, own) = of_loads(&[2e-3; 3].map(of), &[]);
+        let (of_class, own) = of_loads(2e-3, &[]);
         assert_eq!(own, of_class);
+    }
+
+    /// If each load counts once, what loads differ by is in the spread of their means.
+    #[test]
+    fn loads_are_not_counted_twice() {
+        let all: Vec<StartRatio> = (0..4)
+            .map(|load| StartRatio {
+                ratio: 0.01 * f64::from(load),
+                within: Some(KnownVariance::of_error(0.001, 9.0)),
+                load,
+            })
+            .collect();
+        let prior = |variance: f64| StartsPrior {
+            common: 1e-4,
+            of_expected: None,
+            of_loads: KnownVariance {
+                variance,
+                degrees: 1.0,
+            },
+        };
+        for count in [3, 4] {
+            let of = |variance| over_starts(&all[..count], Some(prior(variance)));
+            assert_eq!(of(4e-4), of(0.0), "{count} loads");
+        }
     }
 
     /// Nineteen quiet comparisons and one whose starts differ because of what is within them.

@@ -97,14 +97,16 @@ fn by_class<'a>(
 
 impl OfClass {
     fn new(known: &[(&str, StartsVariance)]) -> Option<Self> {
-        let of = |is_meant: &dyn Fn(&str) -> bool| -> Vec<StartsVariance> {
-            let meant = known.iter().filter(|(step, _)| is_meant(step));
-            meant.map(|(_, of)| *of).collect()
-        };
-        let prior = StartsPrior::of_class(&of(&|_| true))?;
-        let steps = known.iter().map(|(step, _)| {
-            let prior = prior.with_loads(&of(&|of| of == *step), &of(&|of| of != *step));
-            ((*step).to_owned(), prior)
+        let all: Vec<StartsVariance> = known.iter().map(|(_, of)| *of).collect();
+        let prior = StartsPrior::of_class(&all)?;
+        let mut by_step: BTreeMap<&str, Vec<StartsVariance>> = BTreeMap::new();
+        for (step, of) in known {
+            by_step.entry(*step).or_default().push(*of);
+        }
+        let steps = by_step.iter().map(|(step, own)| {
+            let others = by_step.iter().filter(|(other, _)| *other != step);
+            let others: Vec<Vec<StartsVariance>> = others.map(|(_, of)| of.clone()).collect();
+            ((*step).to_owned(), prior.with_loads(own, &others))
         });
         Some(Self {
             prior,
