@@ -253,10 +253,7 @@ pub struct StartsPrior {
 /// What loads of the data differ by: the mean over comparisons, at least 0. Each of two loads gives
 /// half a degree of freedom, because comparisons have the base in common.
 fn between_loads(of: &[StartsVariance]) -> KnownVariance {
-    let loads: Vec<f64> = of
-        .iter()
-        .filter_map(|of| Some(of.loads?.estimate))
-        .collect();
+    let loads = estimates_of_loads(of);
     KnownVariance {
         variance: match loads.is_empty() {
             true => 0.0,
@@ -264,6 +261,12 @@ fn between_loads(of: &[StartsVariance]) -> KnownVariance {
         },
         degrees: (loads.len() as f64 / 2.0).max(1.0),
     }
+}
+
+fn estimates_of_loads(of: &[StartsVariance]) -> Vec<f64> {
+    of.iter()
+        .filter_map(|of| Some(of.loads?.estimate))
+        .collect()
 }
 
 impl StartsPrior {
@@ -307,14 +310,9 @@ impl StartsPrior {
     /// control among them, it is known with `n^2 / (n + (n - 1) (n - 2) / 9)` degrees of freedom
     /// for each load but the first, because cells have the base in common.
     pub fn with_loads(self, of_step: &[StartsVariance], others: &[Vec<StartsVariance>]) -> Self {
-        let estimates = |of: &[StartsVariance]| -> Vec<f64> {
-            of.iter()
-                .filter_map(|of| Some(of.loads?.estimate))
-                .collect()
-        };
         let others: Vec<f64> = others
             .iter()
-            .map(|of| estimates(of))
+            .map(|of| estimates_of_loads(of))
             .filter(|of| !of.is_empty())
             .map(|of| mean(&of))
             .collect();
