@@ -47,7 +47,9 @@ impl FunctionChange {
     }
 }
 
-/// The functions that moved most, most first, over all passes of both.
+/// The functions that moved most, most first, over all passes of both. Those that have too few
+/// samples to be judged come last: one sample of a slow pass may stand for more time per operation
+/// than anything that moved.
 pub(super) fn moved(bases: &[&Profile], cells: &[&Profile], most: usize) -> Vec<FunctionChange> {
     let (of_base, of_cell): (Vec<Own>, Vec<Own>) = (
         bases.iter().map(|profile| Own::of(profile)).collect(),
@@ -70,7 +72,11 @@ pub(super) fn moved(bases: &[&Profile], cells: &[&Profile], most: usize) -> Vec<
         })
         .collect();
     show(&mut moved, &of_base, &of_cell);
-    moved.sort_by(|a, b| b.difference_us().abs().total_cmp(&a.difference_us().abs()));
+    let moved_by = |function: &FunctionChange| function.difference_us().abs();
+    moved.sort_by(|a, b| {
+        let judged_first = b.shown.is_some().cmp(&a.shown.is_some());
+        judged_first.then(moved_by(b).total_cmp(&moved_by(a)))
+    });
     moved.truncate(most);
     moved
 }
@@ -180,10 +186,16 @@ impl Profiled {
         if self.reason.is_some() || change.abs() < LEAST_CHANGE * self.tree.base_us {
             return None;
         }
+        // One pass judges none.
+        let are_judged = self.functions.iter().any(|one| one.shown.is_some());
+        let is_told = |function: &FunctionChange| match function.shown {
+            Some(shown) => shown.is_different,
+            None => !are_judged,
+        };
         let told: Vec<&FunctionChange> = self
             .functions
             .iter()
-            .filter(|function| function.difference_us() * change > 0.0 && !function.is_chance())
+            .filter(|function| function.difference_us() * change > 0.0 && is_told(function))
             .take(TOLD)
             .collect();
         let sum: f64 = told.iter().map(|function| function.difference_us()).sum();
@@ -210,6 +222,7 @@ mod tests {
     use plimsoll_stats::Stream;
     use plimsoll_store::ProfileAbout;
 
+    use super::super::pair;
     use super::*;
 
     /// A pass with 60 functions of about 50 samples of 0.1 us each, and one with 300.
@@ -262,6 +275,54 @@ mod tests {
         }
         assert!(found >= 45, "{found} of 50");
         assert!(wrong <= 6, "{wrong} of 50 profiles");
+    }
+
+    #[test]
+    fn a_function_too_rare_to_be_judged_comes_last() {
+        let mut stream = Stream::new(3);
+        let base: Vec<Profile> = (1..=3).map(|at| pass(at, 300.0, &mut stream)).collect();
+        let mut cell: Vec<Profile> = (1..=3).map(|at| pass(at, 300.0, &mut stream)).collect();
+        // Operations of this pass were slow, so that a sample is much time of each.
+        cell[1].stacks.insert("main;rare".to_owned(), 3);
+        cell[1].about.server_cpu_us_per_op = Some(100_000.0);
+        let all = moved(
+            &base.iter().collect::<Vec<_>>(),
+            &cell.iter().collect::<Vec<_>>(),
+            100,
+        );
+        assert!(all[0].shown.is_some(), "{:?}", all[0]);
+        let last = all.last().unwrap();
+        assert!(last.name == "rare" && last.shown.is_none(), "{last:?}");
+    }
+
+    #[test]
+    fn a_sentence_names_no_function_too_rare_to_be_judged() {
+        let rare = |is_judged: bool| {
+            let passes = if is_judged { 3 } else { 1 };
+            let of = |cell: &str, rare: u64| -> Vec<Profile> {
+                (1..=passes)
+                    .map(|number| {
+                        let about = ProfileAbout {
+                            cell: cell.to_owned(),
+                            samples: 100 + rare,
+                            server_cpu_us_per_op: Some((100 + rare) as f64),
+                            ..ProfileAbout::default()
+                        };
+                        let stacks = [("main;hot".to_owned(), 100), ("main;rare".to_owned(), rare)];
+                        Profile {
+                            about,
+                            pass: number,
+                            stacks: stacks.into(),
+                        }
+                    })
+                    .collect()
+            };
+            let profiles: Vec<Profile> = [of("base", 0), of("cell", 3)].concat();
+            let profiled = pair(&profiles, "", "base", "cell").unwrap();
+            profiled.where_it_went().unwrap()
+        };
+        assert!(rare(false).contains("rare +3.0"), "{}", rare(false));
+        assert!(rare(true).contains("no function's own"), "{}", rare(true));
     }
 
     #[test]

@@ -86,7 +86,8 @@ fn functions_of_a_real_server_are_told() {
     }
     assert!(
         !is_complete || explained["profile"]["functions"][0]["interval"].is_array(),
-        "three passes have intervals: {explained:#}"
+        "three passes have intervals: {:#}",
+        explained["profile"]
     );
     for profile in profiles.iter().filter(|profile| !is_missing(profile)) {
         let about = &profile.about;
