@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 pub use command::{child_command, keep_from_children, output_within};
 pub use identity::{ProcessGroup, ProcessIdentity, boot_id, end_children};
-pub use leftovers::{MARK, end_below, end_marked, postgres_below};
+pub use leftovers::{MARK, end_below, end_marked, working_below};
 
 use crate::{EngineError, Health};
 

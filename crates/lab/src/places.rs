@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_core::planted::{self, Bug};
 use plimsoll_engine::postgres::release_shared_memory;
-use plimsoll_engine::process::{ProcessIdentity, end_below, postgres_below};
+use plimsoll_engine::process::{ProcessIdentity, end_below, working_below};
 use rustix::process::geteuid;
 
 use crate::error::LabError;
@@ -170,7 +170,7 @@ fn remove_campaigns_data(dir: &Path) -> Result<(), LabError> {
             continue;
         }
         if is_folder && entry.file_name().to_str().is_some_and(is_stamped) {
-            refuse_busy(&entry.path(), &postgres_below(&entry.path()))?;
+            refuse_busy(&entry.path(), &working_below(&entry.path()))?;
             remove_data_dir(&entry.path())?;
         }
     }

@@ -495,6 +495,84 @@ fn a_server_is_ended_without_its_identity_file() {
     }
 }
 
+/// As in a container that may not signal another user, who PostgreSQL's server is: only that user
+/// ends it. Its data was removed below it, and with its guard killed the trial had no end.
+#[test]
+fn data_below_a_server_that_may_not_be_ended_stays_and_its_trial_has_an_end() {
+    let test =
+        "cli::faults::data_below_a_server_that_may_not_be_ended_stays_and_its_trial_has_an_end";
+    let Some(build) = cached_build(test, POSTGRES) else {
+        return;
+    };
+    if !rustix::process::geteuid().is_root() {
+        return skip(test, "only root's servers run as another user");
+    }
+    for who in [Who::Trial, Who::Guard] {
+        let place = open_place();
+        let _cleared = Cleared(&place);
+        let plan = format!(
+            "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"{}\"]\nconfigs = [\"a\", \
+            \"b\"]\nsteps = [\"l.i0\", \"l.x\", \"l.i1\"]\n[sizes]\nrows = \"100K\"\n\
+             [config.a]\nsettings = {{ {settings} }}\n[config.b]\nsettings = {{ {settings} }}\n",
+            build.name,
+            settings = settings(POSTGRES)
+        );
+        fs::write(place.path("plan.toml"), plan).unwrap();
+        let run = place.command(&["run", "plan.toml", "--cache", build.cache.to_str().unwrap()]);
+        let mut command = Command::new("setpriv");
+        command
+            .arg("--bounding-set=-kill")
+            .arg(run.get_program())
+            .args(run.get_args())
+            .current_dir(run.get_current_dir().unwrap())
+            .envs(
+                run.get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let started = Instant::now();
+        wait_until("rows are being loaded", || {
+            is_in(Phase::Load, &place, started)
+        });
+        let servers = targets(Who::Server, &place, &child);
+        send(&targets(who, &place, &child), Signal::KILL);
+        let output = wait(child);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{who:?}: {message}");
+        for wanted in ["not ours to end", "is kept"] {
+            assert!(message.contains(wanted), "{who:?}: {message}");
+        }
+        let left = processes_of(place.dir.path());
+        assert!(
+            left.iter().any(|process| servers == [process.pid]),
+            "{who:?}: {servers:?} of {left:?}"
+        );
+        let data = fs::read_dir(place.path("data")).unwrap().flatten();
+        let is_there = |campaign: PathBuf| {
+            let trials = fs::read_dir(campaign).into_iter().flatten().flatten();
+            trials
+                .into_iter()
+                .any(|trial| trial.path().join("pgdata/base").is_dir())
+        };
+        assert!(
+            data.into_iter().any(|entry| is_there(entry.path())),
+            "{who:?}"
+        );
+        let dir = trial_dir(&place).unwrap();
+        let ends = ["server_crashed", "step_failed", "trial_failed"];
+        assert!(
+            ends.iter().any(|end| has_event(&dir, end, "")),
+            "{who:?}: no end"
+        );
+        assert!(dir.join("seal.json").is_file(), "{who:?}: not sealed");
+        send(&servers, Signal::KILL);
+        let facts = drawn::finished_steps(&place.path("plimsoll-runs"));
+        assert_next_run_is_clean(&place, &facts, &format!("{who:?} of a server that runs on"));
+    }
+}
+
 /// A place with a plan of both servers.
 fn planned(postgres: &CachedBuild, mariadb: &CachedBuild) -> Place {
     let place = open_place();

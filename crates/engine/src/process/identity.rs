@@ -151,18 +151,7 @@ impl ProcessIdentity {
 pub(super) fn end_all(is_meant: impl Fn(&Stat) -> bool) -> Vec<u32> {
     let boot_id = boot_id();
     end_found(KILL_LIMIT, || {
-        let all = Stat::all();
-        let parent = |pid: &u32| {
-            all.iter()
-                .find(|stat| stat.pid == *pid)
-                .map(|stat| stat.parent)
-        };
-        // No longer than all processes: one may be another's parent only because its number was
-        // reassigned while we read.
-        let own: Vec<u32> = std::iter::successors(Some(std::process::id()), parent)
-            .take(all.len())
-            .collect();
-        let meant = with_children(all, |stat| !own.contains(&stat.pid) && is_meant(stat));
+        let meant = find_all(&is_meant);
         meant
             .into_iter()
             .map(|stat| stat.identity(&boot_id, None))
@@ -170,20 +159,41 @@ pub(super) fn end_all(is_meant: impl Fn(&Stat) -> bool) -> Vec<u32> {
     })
 }
 
+/// Every process that `is_meant`, and all that these have started, but for us and whoever has
+/// started us.
+pub(super) fn find_all(is_meant: impl Fn(&Stat) -> bool) -> Vec<Stat> {
+    let all = Stat::all();
+    let parent = |pid: &u32| {
+        all.iter()
+            .find(|stat| stat.pid == *pid)
+            .map(|stat| stat.parent)
+    };
+    // No longer than all processes: one may be another's parent only because its number was
+    // reassigned while we read.
+    let own: Vec<u32> = std::iter::successors(Some(std::process::id()), parent)
+        .take(all.len())
+        .collect();
+    with_children(all, |stat| !own.contains(&stat.pid) && is_meant(stat))
+}
+
 /// Kills the children of this process and all that they have started, until the kernel knows of no
 /// child any more, which for a process that takes in orphans is the end of all. Returns whether
-/// that was so within reason. Nobody else in this process may wait for a child.
+/// that was so within reason: nobody waits for one that we may not signal. Nobody else in this
+/// process may wait for a child.
 pub fn end_children() -> bool {
     let deadline = Instant::now() + KILL_LIMIT;
     loop {
+        let (mut killed, mut refused) = (0, 0);
         for child in Stat::all()
             .iter()
             .filter(|stat| stat.parent == std::process::id() && stat.is_running())
         {
             if let Some(pid) = i32::try_from(child.pid).ok().and_then(Pid::from_raw) {
-                // Fails only when it has just ended: until it is waited for, its number is no
-                // other's.
-                let _ = kill_process(pid, Signal::KILL);
+                // Until it is waited for, no other process gets its number.
+                match kill_process(pid, Signal::KILL) {
+                    Err(Errno::PERM) => refused += 1,
+                    _ => killed += 1,
+                }
             }
         }
         loop {
@@ -193,7 +203,7 @@ pub fn end_children() -> bool {
                 Err(_) => return true,
             }
         }
-        if Instant::now() >= deadline {
+        if Instant::now() >= deadline || killed == 0 && refused > 0 {
             return false;
         }
         std::thread::sleep(PAUSE);

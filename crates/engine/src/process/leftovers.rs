@@ -14,7 +14,7 @@ use rustix::process::{DumpableBehavior, Gid, Uid, geteuid, set_dumpable_behavior
 use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 
 use super::ProcessIdentity;
-use super::identity::{Stat, end_all};
+use super::identity::{Stat, end_all, find_all};
 use crate::build::is_server_or_link;
 
 /// The environment variable of a trial's processes, servers and all: the trial's data directory,
@@ -93,19 +93,50 @@ fn number(path: &Path) -> io::Result<(u64, u64)> {
 /// as in a chroot.
 fn file_system(pid: u32, path: &Path) -> Option<Vec<u8>> {
     let table = read(pid, "mountinfo")?;
+    device_at(&table, path).map(<[u8]>::to_vec)
+}
+
+/// The device of what is mounted at a path, by a table as the kernel writes it.
+fn device_at<'t>(table: &'t [u8], path: &Path) -> Option<&'t [u8]> {
+    struct Mount<'t> {
+        id: &'t [u8],
+        parent: &'t [u8],
+        device: &'t [u8],
+        depth: usize,
+    }
     // 36 35 98:0 /root/in/it /mnt/a\040b rw,noatime ...
-    let mounts = table.split(|&byte| byte == b'\n').filter_map(|line| {
-        let mut fields = line.split(|&byte| byte == b' ').skip(2);
-        let device = fields.next()?;
+    let on_the_way = |line: &'t [u8]| {
+        let mut fields = line.split(|&byte| byte == b' ');
+        let (id, parent, device) = (fields.next()?, fields.next()?, fields.next()?);
         let at = without_escapes(fields.nth(1)?);
-        let at = Path::new(OsStr::from_bytes(&at)).to_owned();
-        path.starts_with(&at)
-            .then(|| (at.components().count(), device))
-    });
-    // Of two at the same place the later one covers the other.
-    mounts
-        .max_by_key(|(depth, _)| *depth)
-        .map(|(_, device)| device.to_vec())
+        let at = Path::new(OsStr::from_bytes(&at));
+        path.starts_with(at).then(|| Mount {
+            id,
+            parent,
+            device,
+            depth: at.components().count(),
+        })
+    };
+    let mounts: Vec<Mount> = table
+        .split(|&byte| byte == b'\n')
+        .filter_map(on_the_way)
+        .collect();
+    let has_parent = |mount: &&Mount| mounts.iter().any(|other| other.id == mount.parent);
+    let root = mounts
+        .iter()
+        .find(|mount| mount.depth == 1 && !has_parent(mount));
+    // From the root down, as the kernel walks: what is mounted on a folder covers all mounts that
+    // were below that folder.
+    let next = |here: &&Mount| {
+        mounts
+            .iter()
+            .filter(|mount| mount.parent == here.id)
+            .min_by_key(|mount| mount.depth)
+    };
+    std::iter::successors(root, next)
+        .take(mounts.len())
+        .last()
+        .map(|mount| mount.device)
 }
 
 /// The kernel writes blanks, line ends and backslashes as `\` and three octal digits.
@@ -217,15 +248,14 @@ fn is_session(stat: &Stat, dir: &Path) -> bool {
     is_postgres(pid) && has_title(pid) && works_in_trial(pid, dir) && !has_server()
 }
 
-/// The numbers of PostgreSQL's processes that work for a trial of `dir`, whoever has started them.
-pub fn postgres_below(dir: &Path) -> Vec<u32> {
-    let works =
-        |stat: &Stat| stat.is_running() && is_postgres(stat.pid) && works_in_trial(stat.pid, dir);
-    Stat::all()
-        .iter()
-        .filter(|stat| works(stat))
-        .map(|stat| stat.pid)
-        .collect()
+/// The numbers of the processes that work for the trials of `dir`, as [`end_below`] knows them, and
+/// of each PostgreSQL there, whoever has started it. Their data must stay.
+pub fn working_below(dir: &Path) -> Vec<u32> {
+    let works = |stat: &Stat| {
+        mark(stat.pid).is_some_and(|mark| is_trial_of(&mark, stat.pid, dir))
+            || is_postgres(stat.pid) && works_in_trial(stat.pid, dir)
+    };
+    find_all(works).iter().map(|stat| stat.pid).collect()
 }
 
 /// Whether it works in `TRIAL/pgdata`.
@@ -547,6 +577,31 @@ mod tests {
     }
 
     #[test]
+    fn a_mount_that_a_later_one_covers_is_not_what_is_seen() {
+        let device = |table: &str, path: &str| {
+            let device = device_at(table.as_bytes(), Path::new(path))?;
+            Some(String::from_utf8_lossy(device).into_owned())
+        };
+        let plain = "\
+            20 1 8:1 / / rw - ext4 /dev/a rw\n\
+            21 20 8:2 / /var rw - ext4 /dev/b rw\n\
+            22 21 8:3 / /var/lib rw - ext4 /dev/c rw\n";
+        assert_eq!(device(plain, "/var/lib/x").as_deref(), Some("8:3"));
+        assert_eq!(device(plain, "/var/library").as_deref(), Some("8:2"));
+        assert_eq!(device(plain, "/etc").as_deref(), Some("8:1"));
+        let on_top = format!("{plain}30 21 8:4 / /var rw - ext4 /dev/d rw\n");
+        assert_eq!(device(&on_top, "/var/lib/x").as_deref(), Some("8:4"));
+        // Moved to the front of the table, it is the same.
+        let moved = format!("30 21 8:4 / /var rw - ext4 /dev/d rw\n{plain}");
+        assert_eq!(device(&moved, "/var/lib/x").as_deref(), Some("8:4"));
+        let new_root = format!("{plain}31 20 8:5 / / rw - ext4 /dev/e rw\n");
+        assert_eq!(device(&new_root, "/var/lib/x").as_deref(), Some("8:5"));
+        // A chroot shows what is mounted below it alone.
+        assert_eq!(device("22 21 0:5 / /proc rw - proc p rw\n", "/proc"), None);
+        assert_eq!(device("", "/proc"), None);
+    }
+
+    #[test]
     fn who_may_not_be_signalled_is_not_waited_for() {
         let test = "engine::who_may_not_be_signalled_is_not_waited_for";
         let dir = tempfile::tempdir().unwrap();
@@ -664,7 +719,7 @@ mod tests {
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
-        while postgres_below(&root).is_empty() && Instant::now() < deadline {
+        while working_below(&root).is_empty() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(5));
         }
         assert!(end_below(&root).is_empty());

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use plimsoll_core::plan::{Cell, IdleCpus};
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::InstalledBuild;
-use plimsoll_engine::process::MARK;
+use plimsoll_engine::process::{MARK, working_below};
 use plimsoll_store::{CampaignDir, Design, create_new_folder};
 use rustix::pipe::fcntl_setpipe_size;
 use zeroize::Zeroizing;
@@ -23,6 +23,7 @@ pub(crate) use self::process::{END_LIMIT, STOP_PATIENCE, TrialProcess};
 use crate::clients::ClientHosts;
 use crate::error::LabError;
 use crate::guard::guarded;
+use crate::leftovers::of_processes;
 use crate::message::{SILENCE_LIMIT, TrialOrder};
 use crate::observer::{Notice, Observer};
 use crate::passwords::Passwords;
@@ -210,8 +211,16 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), LabError> {
         .map_err(|error| LabError::io(format!("failed to make {}", dir.display()), error))
 }
 
-/// Data that stays behind takes space and spoils nothing.
+/// Data that stays behind takes space and spoils nothing. That of a process that runs on stays.
 pub(crate) fn remove_data(dir: &Path, observer: &mut dyn Observer) {
+    let working = working_below(dir);
+    if !working.is_empty() {
+        return observer.notice(Notice::Warning(&format!(
+            "{} is kept: {} works in it; end that, then remove the folder by hand",
+            dir.display(),
+            of_processes(&working)
+        )));
+    }
     if let Err(error) = remove_data_dir(dir) {
         observer.notice(Notice::Warning(&format!("{error}; remove it by hand")));
     }

@@ -102,8 +102,9 @@ impl TrialProcess {
     }
 
     /// Reaps the guard, which has ended, or ends as soon as it has ended the rest. One that was
-    /// killed itself could not: then its work is done here.
-    fn reap(&mut self) -> Result<ExitStatus, LabError> {
+    /// killed itself could not, and one may have given up: then its work is done here. Returns the
+    /// numbers of the processes that run on, too.
+    fn reap(&mut self) -> Result<(ExitStatus, Vec<u32>), LabError> {
         let deadline = Instant::now() + END_LIMIT;
         let failed = |error| LabError::io("failed to wait for the trial", error);
         let status = loop {
@@ -116,12 +117,11 @@ impl TrialProcess {
             std::thread::sleep(END_POLL);
         };
         self.is_reaped = true;
+        let left = end_below(&self.data_dir);
         if status.signal().is_some() {
-            let left = end_below(&self.data_dir);
             end_server(&self.dir);
-            refuse_busy(&self.data_dir, &left)?;
         }
-        Ok(status)
+        Ok((status, left))
     }
 
     /// Passes messages on until the trial's output ends.
@@ -171,14 +171,17 @@ impl TrialProcess {
 
     /// Reaps it, ends the server it may have left behind, and closes its folder. The inner error
     /// says why it is not complete.
+    ///
+    /// # Errors
+    /// When a process of it runs on, too: nothing is to be measured next to that.
     pub fn conclude(
         mut self,
         is_stopped: bool,
         observer: &mut dyn Observer,
     ) -> Result<Result<(), String>, LabError> {
-        let status = self.reap()?;
+        let (status, left) = self.reap()?;
         let given_up = self.given_up.as_deref();
-        let end = conclude(&self.dir, status, &self.log, is_stopped, given_up)?;
+        let end = conclude(&self.dir, status, &self.log, is_stopped, given_up);
         // What happened is written down. Without checksums a later change of it is not noticed.
         if let Err(error) = seal(&self.dir) {
             observer.notice(Notice::Warning(&format!(
@@ -186,7 +189,8 @@ impl TrialProcess {
                 self.dir.display()
             )));
         }
-        Ok(end)
+        refuse_busy(&self.data_dir, &left)?;
+        end
     }
 }
 

@@ -310,18 +310,25 @@ impl<'a, 'o> Candidates<'a, 'o> {
 
     /// Closes all trials, keeps the data of complete ones, and removes that of others. How many are
     /// not complete. `as_it_was` is the load that data is of, if nobody wrote to it.
+    ///
+    /// # Errors
+    /// The first, once all are closed.
     pub fn close(
         self,
         kept: &mut KeptData,
         as_it_was: Option<Option<u32>>,
     ) -> Result<usize, LabError> {
         let is_stopped = self.is_stop_requested();
-        let mut broken = 0;
+        let (mut broken, mut failed) = (0, None);
         for candidate in self.all {
             let end = match candidate.process {
                 Some(process) => {
                     let ended = process.conclude(is_stopped, &mut *self.observer);
-                    LabError::costs_one_trial(ended)?
+                    LabError::costs_one_trial(ended).unwrap_or_else(|error| {
+                        let reason = error.to_string();
+                        failed.get_or_insert(error);
+                        Err(reason)
+                    })
                 }
                 None => Err(candidate.reason.clone().unwrap_or_default()),
             };
@@ -340,7 +347,7 @@ impl<'a, 'o> Candidates<'a, 'o> {
                 Err(_) => remove_data(&candidate.data_dir, self.observer),
             }
         }
-        Ok(broken)
+        failed.map_or(Ok(broken), Err)
     }
 }
 
