@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::engines::EngineName;
@@ -27,6 +28,8 @@ use crate::trial_process::END_LIMIT;
 /// A build command may take this long; then something hangs.
 const BUILD_LIMIT: Duration = Duration::from_secs(4 * 3600);
 const POLL: Duration = Duration::from_millis(50);
+/// Output ends with the last process that holds it: at once, if none is left.
+const OUTPUT_LIMIT: Duration = Duration::from_secs(2);
 /// What a command has in place of the commit.
 const COMMIT: &str = "{commit}";
 
@@ -101,15 +104,12 @@ impl BuildCommand {
             }
             std::thread::sleep(POLL);
         }
-        let left = match child.wait().is_ok_and(|status| status.signal().is_some()) {
-            true => self.end_without_guard(),
-            false => String::new(),
-        };
-        format!("{reason}{left}")
+        format!("{reason}{}", self.end_what_is_left())
     }
 
-    /// A guard that was killed itself ends nothing any more. Returns what is to be said of that.
-    fn end_without_guard(&self) -> String {
+    /// A guard that was killed itself ends nothing any more, and one may have given up. Returns what
+    /// is to be said of the processes that run on; nothing of none.
+    fn end_what_is_left(&self) -> String {
         let left = match &self.guard {
             Some(_) => end_marked(&mark()),
             None => Vec::new(),
@@ -130,13 +130,14 @@ impl BuildCommand {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| format!("failed to start sh: {error}"))?;
-        let output = child.stdout.take().map(|mut output| {
+        let (tell, told) = mpsc::channel();
+        if let Some(mut output) = child.stdout.take() {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
                 let _ = output.read_to_end(&mut bytes);
-                String::from_utf8_lossy(&bytes).into_owned()
-            })
-        });
+                tell.send(String::from_utf8_lossy(&bytes).into_owned())
+            });
+        }
         let deadline = Instant::now() + BUILD_LIMIT;
         let status = loop {
             match child.try_wait() {
@@ -158,17 +159,20 @@ impl BuildCommand {
                 }
             }
         };
+        let left = self.end_what_is_left();
         if !status.success() {
-            let left = match status.signal() {
-                Some(_) => self.end_without_guard(),
-                None => String::new(),
-            };
             let end = describe_status(status);
             return Err(format!("`{text}` failed ({end}){left}"));
         }
-        let output = output
-            .and_then(|thread| thread.join().ok())
-            .unwrap_or_default();
+        if !left.is_empty() {
+            return Err(format!("`{text}` has ended{left}"));
+        }
+        let output = told.recv_timeout(OUTPUT_LIMIT).map_err(|_| {
+            format!(
+                "`{text}` has ended, and its output is held by a process that it started: send the \
+                 output of what runs on elsewhere"
+            )
+        })?;
         let folder = output
             .lines()
             .rfind(|line| !line.trim().is_empty())
@@ -612,6 +616,26 @@ mod tests {
                 .to_string()
                 .contains("write {commit}")
         );
+    }
+
+    #[test]
+    fn output_that_somebody_holds_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = dir.path().join("pid");
+        let text = format!(
+            "sleep 60 & echo $! > {}; echo /opt/{COMMIT}",
+            held.display()
+        );
+        let began = Instant::now();
+        let ended = BuildCommand::new(&text)
+            .unwrap()
+            .run("abc1", &AtomicUsize::new(0));
+        let waited = began.elapsed();
+        let pid = std::fs::read_to_string(held).unwrap();
+        let pid = pid.trim().parse().ok().and_then(Pid::from_raw);
+        rustix::process::kill_process(pid.unwrap(), Signal::KILL).unwrap();
+        assert!(ended.unwrap_err().contains("its output is held"));
+        assert!(waited < Duration::from_secs(60), "{waited:?}");
     }
 
     #[test]
