@@ -118,6 +118,8 @@ impl Recorder {
             let _ = child.kill();
             let _ = child.wait();
         }
+        // It would be taken for that of the next attempt.
+        let _ = fs::remove_file(self.file("perf.data"));
     }
 
     fn file(&self, ending: &str) -> PathBuf {
@@ -327,6 +329,8 @@ fn refusal(log: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
@@ -362,5 +366,37 @@ mod tests {
             0,
             "nothing of perf is left"
         );
+    }
+
+    /// Servers end workers at any time, and perf gives up for one that is gone.
+    #[test]
+    fn perf_begins_again_without_a_process_that_has_ended_meanwhile() {
+        const TEST: &str = "lab::perf_begins_again_without_a_process_that_has_ended_meanwhile";
+        let dir = tempfile::tempdir().unwrap();
+        let mut busy = Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn()
+            .unwrap();
+        let asked = Cell::new(0);
+        let pids = || {
+            asked.set(asked.get() + 1);
+            let gone = (asked.get() == 1).then_some(u32::MAX >> 2);
+            gone.into_iter().chain([busy.id()]).collect()
+        };
+        let recorder = Recorder::start(dir.path(), "qr100", pids);
+        std::thread::sleep(Duration::from_millis(500));
+        let profile = recorder.finish("cell", 1000, Some(1.0));
+        busy.kill().unwrap();
+        busy.wait().unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        let reason = profile.about.unavailable.unwrap_or_default();
+        if ["no program perf", "perf may not"]
+            .iter()
+            .any(|known| reason.contains(known))
+        {
+            return plimsoll_testkit::skip(TEST, &reason);
+        }
+        assert_eq!((reason.as_str(), asked.get()), ("", 2));
+        assert!(profile.about.samples > 0);
     }
 }
