@@ -1,5 +1,7 @@
 //! The tests of one section of the microbenchmarks together.
 
+use std::collections::BTreeMap;
+
 use plimsoll_core::plan::TestGroup;
 use plimsoll_stats::{
     FEWEST_STARTS, KnownVariance, OverStarts, Policy, StartRatio, StartsPrior, StartsVariance,
@@ -9,7 +11,7 @@ use plimsoll_stats::{
 use super::ratios::{Ratios, common, ratios, scale_of};
 use crate::runs::cell_runs::CellRuns;
 use crate::steps::step_view::StepView;
-use crate::verdicts::{Basis, Estimate, Finding, Findings, LEAST, Role};
+use crate::verdicts::{Basis, Estimate, Finding, Findings, LEAST, OfClass, Role};
 
 /// The level of the intervals.
 const LEVEL: f64 = 0.95;
@@ -170,22 +172,26 @@ fn material(
 }
 
 /// The groups with their numbers. A role is a family, and so is a class of variances, together with
-/// whether tests write.
+/// whether tests write; a section whose loads the others contradict has a variance of its own.
 pub(crate) fn judged(all: Vec<Material>, margin: f64) -> Vec<Group> {
     let starts: Vec<Vec<(u32, StartRatio)>> = all.iter().map(|of| means(&of.ratios)).collect();
     let class = |of: &Material| (of.group.role, of.group.section == TestGroup::Write);
-    let variances: Vec<_> = all
-        .iter()
-        .zip(&starts)
-        .filter_map(|(of, starts)| Some((class(of), StartsVariance::of(&plain(starts))?)))
+    let section = |of: &Material| (of.group.section, of.group.level);
+    let mut known: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (of, starts) in all.iter().zip(&starts) {
+        let variance = StartsVariance::of(&plain(starts)).map(|variance| (section(of), variance));
+        known.entry(class(of)).or_default().extend(variance);
+    }
+    let classes: BTreeMap<_, OfClass<_>> = known
+        .into_iter()
+        .filter_map(|(class, known)| Some((class, OfClass::new(&known)?)))
         .collect();
     let mut groups: Vec<(Group, Material)> = all
         .into_iter()
         .zip(&starts)
         .map(|(of, starts)| {
-            let alike = variances.iter().filter(|(known, _)| *known == class(&of));
-            let alike: Vec<StartsVariance> = alike.map(|(_, variance)| *variance).collect();
-            let prior = StartsPrior::of_class(&alike);
+            let of_class = classes.get(&class(&of));
+            let prior = of_class.map(|known| known.of_step(&section(&of)));
             let group = Group {
                 estimate: estimate(&of, starts, prior),
                 by_start: starts

@@ -33,15 +33,39 @@ fn instance(tests: usize, stream: &mut Stream) -> Vec<f64> {
     (0..tests).map(|_| shared + own * stream.normal()).collect()
 }
 
+/// How far loads of the same data lie apart in the first test, which is one of points.
+#[derive(Clone, Copy)]
+struct OfLoads {
+    sd: f64,
+    /// Starts take this many one after the other.
+    loads: u32,
+}
+
+const ALIKE: OfLoads = OfLoads { sd: 0.0, loads: 1 };
+
 /// A campaign: each test of a cell against the mean of two instances of the base. One test in four
 /// left it after three starts. `effects` are the tests' log ratios, in the order of sections.
-fn campaign(effects: &[f64], stream: &mut Stream) -> Vec<Group> {
+fn campaign(effects: &[f64], of_loads: OfLoads, stream: &mut Stream) -> Vec<Group> {
     let all = effects.len();
     let mut ratios = vec![vec![Ratios::new(); all]; CELLS];
+    let mut of_instance = || -> Vec<f64> {
+        let draw = |_| match of_loads.sd {
+            0.0 => 0.0,
+            sd => sd * stream.normal(),
+        };
+        (0..of_loads.loads).map(draw).collect()
+    };
+    let levels: Vec<Vec<f64>> = (0..CELLS + 2).map(|_| of_instance()).collect();
     for start in 1..=STARTS {
-        let [base, again] = [instance(all, stream), instance(all, stream)];
-        for of_cell in &mut ratios {
-            let cell = instance(all, stream);
+        let load = (start - 1) % of_loads.loads;
+        let mut next = |at: usize| {
+            let mut tests = instance(all, stream);
+            tests[0] += levels[at][load as usize];
+            tests
+        };
+        let [base, again] = [next(CELLS), next(CELLS + 1)];
+        for (at, of_cell) in ratios.iter_mut().enumerate() {
+            let cell = next(at);
             for test in (0..all).filter(|test| start <= 3 || test % 4 > 0) {
                 let ratio = effects[test] + cell[test] - (base[test] + again[test]) / 2.0;
                 let within = Some(KnownVariance::of_error(WITHIN_SD * 1.5f64.sqrt(), 5.0));
@@ -50,7 +74,7 @@ fn campaign(effects: &[f64], stream: &mut Stream) -> Vec<Group> {
                     StartRatio {
                         ratio,
                         within,
-                        load: 1,
+                        load: load + 1,
                     },
                 );
             }
@@ -112,7 +136,7 @@ fn intervals_of_groups_hold_the_truth() {
         let effects: Vec<f64> = (0..all_tests())
             .map(|_| -0.24 + 0.1 * stream.normal())
             .collect();
-        for group in campaign(&effects, &mut stream) {
+        for group in campaign(&effects, ALIKE, &mut stream) {
             let from: usize = TESTS
                 .iter()
                 .take_while(|(section, _)| *section != group.section)
@@ -143,7 +167,7 @@ fn groups_like_the_base_are_rarely_called() {
         |group: &Group| [Verdict::Regression, Verdict::Improvement].contains(&group.verdict);
     let mut false_campaigns = 0;
     for _ in 0..CAMPAIGNS {
-        let groups = campaign(&vec![0.0; all_tests()], &mut stream);
+        let groups = campaign(&vec![0.0; all_tests()], ALIKE, &mut stream);
         assert_eq!(groups.len(), CELLS * TESTS.len());
         false_campaigns += usize::from(groups.iter().any(is_false));
     }
@@ -152,6 +176,27 @@ fn groups_like_the_base_are_rarely_called() {
         (1..=23).contains(&false_campaigns),
         "{false_campaigns} of {CAMPAIGNS}"
     );
+}
+
+/// Of nine tests of points one has loads that lie 10 % apart, which is 1 % of their mean.
+#[test]
+fn a_group_whose_loads_differ_has_a_variance_of_its_own() {
+    const CAMPAIGNS: usize = 300;
+    let mut stream = Stream::new(22);
+    let of_loads = OfLoads { sd: 0.1, loads: 2 };
+    let (mut held, mut of) = ([0; 2], [0; 2]);
+    for _ in 0..CAMPAIGNS {
+        for group in campaign(&vec![0.0; all_tests()], of_loads, &mut stream) {
+            let (low, high) = group.estimate.unwrap().interval.unwrap();
+            let at = usize::from(group.section == TestGroup::Point);
+            held[at] += usize::from(low <= 1.0 && 1.0 <= high);
+            of[at] += 1;
+        }
+    }
+    let share = [0, 1].map(|at| held[at] as f64 / of[at] as f64);
+    assert!(share[0] >= 0.94, "{held:?} of {of:?}");
+    // 76 % with the mean of all groups.
+    assert!(share[1] >= 0.83, "{held:?} of {of:?}");
 }
 
 #[test]

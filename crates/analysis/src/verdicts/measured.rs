@@ -7,7 +7,7 @@ use crate::runs::attempts::Run;
 use crate::steps::step_view::StepView;
 
 /// What a judged metric is to its step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// The step's throughput: its verdict is the step's.
     Throughput,

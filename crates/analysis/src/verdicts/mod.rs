@@ -33,7 +33,7 @@ mod why;
 pub use changes::Change;
 pub(crate) use changes::changes;
 pub use estimates::{CONTROL_LEVEL, Power, StepPower, power_of_blocks};
-pub(crate) use estimates::{Spreads, machine};
+pub(crate) use estimates::{OfClass, Spreads, machine};
 pub(crate) use finding::LEAST;
 pub use finding::{Basis, Call, Control, Estimate, Finding, Findings, Modes, OfStart};
 pub use hosts::OfHost;

@@ -20,5 +20,5 @@ pub(crate) use control::{Scales, control};
 pub(crate) use estimate::{Levels, estimate};
 pub(crate) use layout::Layout;
 pub use power::{Power, StepPower, power_of_blocks};
-pub(crate) use priors::{Class, InStep, Priors};
+pub(crate) use priors::{Class, InStep, OfClass, Priors};
 pub(crate) use spreads::{Spreads, machine};

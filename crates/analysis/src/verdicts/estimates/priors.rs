@@ -1,5 +1,6 @@
 //! What the comparisons of a campaign have in common: how far starts of one build lie apart.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use plimsoll_stats::{StartsPrior, StartsVariance};
@@ -21,9 +22,9 @@ pub(super) const AGAINST_TWO: f64 = 0.75;
 pub(crate) struct Priors {
     /// Cells of builds that were linked several times apart from others: these have no layout of
     /// their own.
-    classes: BTreeMap<(Class, bool), OfClass>,
+    classes: BTreeMap<(Class, bool), OfClass<String>>,
     /// If the base was linked several times: of the control alone, in which there is no layout.
-    of_controls: Option<BTreeMap<(Class, bool), OfClass>>,
+    of_controls: Option<BTreeMap<(Class, bool), OfClass<String>>>,
     /// The variance of a cell against its base, over that of the control.
     to_control: f64,
 }
@@ -73,20 +74,21 @@ impl Priors {
     }
 }
 
-/// What a class knows, and what that is for each step that says something of loads itself.
+/// What a class knows, and what that is for each of its steps, or groups of steps.
 #[derive(Debug)]
-struct OfClass {
+pub(crate) struct OfClass<S> {
     prior: StartsPrior,
-    steps: BTreeMap<String, StartsPrior>,
+    steps: BTreeMap<S, StartsPrior>,
 }
 
 /// Of pairs with the factor that their variance is brought to a cell's by.
 fn by_class<'a>(
     all: impl Iterator<Item = ((Class, bool), &'a str, &'a Pairs, f64)>,
-) -> BTreeMap<(Class, bool), OfClass> {
-    let mut classes: BTreeMap<(Class, bool), Vec<(&str, StartsVariance)>> = BTreeMap::new();
+) -> BTreeMap<(Class, bool), OfClass<String>> {
+    let mut classes: BTreeMap<(Class, bool), Vec<(String, StartsVariance)>> = BTreeMap::new();
     for (class, step, pairs, scale) in all {
-        let known = StartsVariance::of(&pairs.units()).map(|of| (step, of.times(scale)));
+        let of = StartsVariance::of(&pairs.units());
+        let known = of.map(|of| (step.to_owned(), of.times(scale)));
         classes.entry(class).or_default().extend(known);
     }
     let known = classes
@@ -95,18 +97,19 @@ fn by_class<'a>(
     known.collect()
 }
 
-impl OfClass {
-    fn new(known: &[(&str, StartsVariance)]) -> Option<Self> {
+impl<S: Ord + Clone> OfClass<S> {
+    /// From its comparisons. `None` without any.
+    pub fn new(known: &[(S, StartsVariance)]) -> Option<Self> {
         let all: Vec<StartsVariance> = known.iter().map(|(_, of)| *of).collect();
         let prior = StartsPrior::of_class(&all)?;
-        let mut by_step: BTreeMap<&str, Vec<StartsVariance>> = BTreeMap::new();
+        let mut by_step: BTreeMap<&S, Vec<StartsVariance>> = BTreeMap::new();
         for (step, of) in known {
-            by_step.entry(*step).or_default().push(*of);
+            by_step.entry(step).or_default().push(*of);
         }
         let steps = by_step.iter().map(|(step, own)| {
             let others = by_step.iter().filter(|(other, _)| *other != step);
             let others: Vec<Vec<StartsVariance>> = others.map(|(_, of)| of.clone()).collect();
-            ((*step).to_owned(), prior.with_loads(own, &others))
+            ((*step).clone(), prior.with_loads(own, &others))
         });
         Some(Self {
             prior,
@@ -114,7 +117,10 @@ impl OfClass {
         })
     }
 
-    fn of_step(&self, step: &str) -> StartsPrior {
+    pub fn of_step<Q: Ord + ?Sized>(&self, step: &Q) -> StartsPrior
+    where
+        S: Borrow<Q>,
+    {
         self.steps.get(step).copied().unwrap_or(self.prior)
     }
 }
