@@ -105,11 +105,6 @@ pub trait SqlForms: fmt::Debug + Send + Sync {
         &[]
     }
 
-    /// Whether a primary key is better made after several connections have filled its table.
-    fn makes_key_late(&self) -> bool {
-        false
-    }
-
     /// Whether [`SqlSession::copy_in`] loads rows.
     fn copies_rows(&self) -> bool {
         false

@@ -63,11 +63,6 @@ impl SqlForms for PostgresForms {
         &["SET enable_seqscan = off", "SET enable_bitmapscan = off"]
     }
 
-    /// Its trees are half empty if several connections append to different places of them.
-    fn makes_key_late(&self) -> bool {
-        true
-    }
-
     fn copies_rows(&self) -> bool {
         true
     }

@@ -11,11 +11,11 @@ use plimsoll_engine::{EngineError, SqlForms};
 use plimsoll_load::{StepOptions, StepOutcome, Stop, Task};
 
 use super::compile::compile;
-use super::tables::{create_table, has_rising_key, table_fill};
+use super::tables::{create_table, table_fill};
 use crate::check::check_table;
 use crate::client::{Client, ClientIdentity, StepTotals};
 use crate::elsewhere::RunState;
-use crate::filling::{loading_tasks, parts_of};
+use crate::filling::loading_tasks;
 use crate::index_scan::index_scans;
 use crate::session::{Session, SharedServer};
 use crate::step_tasks::{Counted, ExtraCounts, StepTasks};
@@ -99,10 +99,8 @@ impl FileRun {
         let suffix = server.table_suffix();
         let mut fills = Vec::new();
         for table in &self.file.tables {
-            let parts = parts_of(load, self.forms, step.clients, names.len(), table.rows);
-            let has_late_key = self.forms.makes_key_late() && parts > 1 && has_rising_key(table);
-            session.define(&create_table(table, self.forms, &suffix, has_late_key))?;
-            fills.push(table_fill(table, self.forms, has_late_key));
+            session.define(&create_table(table, self.forms, &suffix))?;
+            fills.push(table_fill(table, self.forms));
         }
         server.check_tables(&names)?;
         self.check_statements()?;

@@ -1,18 +1,13 @@
 //! The tables of a workload file, in the forms of an engine.
 
-use plimsoll_core::workload_file::{ColumnValues, Table};
+use plimsoll_core::workload_file::Table;
 use plimsoll_engine::{KeyPlace, SqlForms};
 
 use crate::filling::{ColumnFill, Finish, TableFill};
 
-/// Makes a table, with or without its primary key. `suffix` is the engine's.
-pub(super) fn create_table(
-    table: &Table,
-    forms: &dyn SqlForms,
-    suffix: &str,
-    has_late_key: bool,
-) -> String {
-    let mut is_key_written = has_late_key;
+/// Makes a table. `suffix` is the engine's.
+pub(super) fn create_table(table: &Table, forms: &dyn SqlForms, suffix: &str) -> String {
+    let mut is_key_written = false;
     let column = |column: &plimsoll_core::workload_file::Column| {
         let (name, sql_type) = (&column.name, &column.sql_type);
         if !column.is_auto {
@@ -30,26 +25,18 @@ pub(super) fn create_table(
 }
 
 /// What a table is loaded with. Its rows follow from the seed and its name.
-pub(super) fn table_fill(table: &Table, forms: &dyn SqlForms, has_late_key: bool) -> TableFill {
+pub(super) fn table_fill(table: &Table, forms: &dyn SqlForms) -> TableFill {
     let name = &table.name;
-    let mut finish = Vec::new();
-    if has_late_key {
-        finish.push(Finish::Define(format!(
-            "ALTER TABLE {name} ADD PRIMARY KEY ({})",
-            table.primary_key.join(", ")
-        )));
-    }
     let auto = table.columns.iter().find(|column| column.is_auto);
     let go_on = auto.and_then(|auto| forms.continue_auto_values(name, &auto.name, table.rows));
-    finish.extend(go_on.map(Finish::Query));
-    finish.extend(table.indexes.iter().map(|index| {
+    let indexes = table.indexes.iter().map(|index| {
         let unique = if index.is_unique { "UNIQUE " } else { "" };
         Finish::Define(format!(
             "CREATE {unique}INDEX {} ON {name} ({})",
             index.name,
             index.columns.join(", ")
         ))
-    }));
+    });
     TableFill {
         name: name.clone(),
         rows: table.rows,
@@ -59,20 +46,12 @@ pub(super) fn table_fill(table: &Table, forms: &dyn SqlForms, has_late_key: bool
             .iter()
             .map(|column| (column.name.clone(), ColumnFill::of(&column.values)))
             .collect(),
-        is_numbered: false,
-        finish,
-        finish_of_parts: Vec::new(),
+        finish: go_on
+            .map(Finish::Query)
+            .into_iter()
+            .chain(indexes)
+            .collect(),
     }
-}
-
-/// Whether the rows of a table lie in the order of its key, whoever loads which part: else its
-/// trees would be as in no other load.
-pub(super) fn has_rising_key(table: &Table) -> bool {
-    let first = table
-        .columns
-        .iter()
-        .find(|column| column.name == table.primary_key[0]);
-    first.is_some_and(|column| matches!(column.values, ColumnValues::Row | ColumnValues::Repeat(_)))
 }
 
 #[cfg(test)]
@@ -104,47 +83,36 @@ statements = ["s"]
         let postgres: &dyn SqlForms = &PostgresForms;
         let mysql: &dyn SqlForms = &MysqlForms::INNODB;
         let sqlite: &dyn SqlForms = &SqliteForms;
-        for (table, forms, is_late, wanted) in [
+        for (table, forms, wanted) in [
             (
                 a,
                 sqlite,
-                false,
                 "CREATE TABLE a (id INTEGER PRIMARY KEY, b varchar(5) NOT NULL)",
             ),
             (
                 a,
                 mysql,
-                false,
                 "CREATE TABLE a (id bigint NOT NULL AUTO_INCREMENT, b varchar(5) NOT NULL, PRIMARY \
                 KEY (id))",
             ),
             (
                 a,
                 postgres,
-                false,
                 "CREATE TABLE a (id BIGSERIAL, b varchar(5) NOT NULL, PRIMARY KEY (id))",
-            ),
-            (
-                a,
-                postgres,
-                true,
-                "CREATE TABLE a (id BIGSERIAL, b varchar(5) NOT NULL)",
             ),
             (
                 line,
                 sqlite,
-                false,
                 "CREATE TABLE line (a integer NOT NULL, n integer NOT NULL, PRIMARY KEY (a, n))",
             ),
         ] {
-            assert_eq!(create_table(table, forms, "", is_late), wanted);
+            assert_eq!(create_table(table, forms, ""), wanted);
         }
-        let finish = table_fill(a, postgres, true).finish;
-        assert_eq!(finish.len(), 3);
+        let finish = table_fill(a, postgres).finish;
+        assert_eq!(finish.len(), 2);
         assert_eq!(
-            finish[2],
+            finish[1],
             Finish::Define("CREATE UNIQUE INDEX a_b ON a (b)".to_owned())
         );
-        assert!(has_rising_key(a) && has_rising_key(line));
     }
 }

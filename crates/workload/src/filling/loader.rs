@@ -1,10 +1,5 @@
-//! The connections that fill tables. A table that several load is cut into as many runs of rows;
-//! each run is loaded in its order, so that trees are as full as after a load by one, and whoever
-//! is done with the last row of a table finishes it.
-
-use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! The connections that fill tables. One loads a table alone, in the order of its rows, as
+//! sysbench's do: with several it was a matter of time which pages the same rows came to lie on.
 
 use plimsoll_core::plan::LoadMode;
 use plimsoll_core::units::SECOND_NS;
@@ -53,27 +48,8 @@ fn has_one_writer(forms: &dyn SqlForms) -> bool {
     forms.engine().facts().has_one_writer
 }
 
-/// The parts that a table of so many rows is loaded in when there are so many tables and
-/// connections.
-pub(crate) fn parts_of(
-    load: LoadMode,
-    forms: &dyn SqlForms,
-    connections: u32,
-    tables: usize,
-    rows: u64,
-) -> u64 {
-    // sysbench loads a table by one connection, and an engine with one writer gains nothing from a
-    // second.
-    if load == LoadMode::Classic || has_one_writer(forms) {
-        return 1;
-    }
-    u64::from(connections)
-        .div_ceil(tables as u64)
-        .min(rows)
-        .max(1)
-}
-
-/// The workers that load these tables.
+/// The workers that load these tables, each alone: so the engine lays the same rows out alike in
+/// every load.
 pub(crate) fn loading_tasks(
     (server, forms): (&SharedServer, &dyn SqlForms),
     seed: u64,
@@ -81,40 +57,21 @@ pub(crate) fn loading_tasks(
     connections: u32,
     tables: Vec<TableFill>,
 ) -> StepTasks {
-    let count = tables.len();
-    let mut parts: Vec<RowRange> = Vec::new();
-    for table in tables {
-        let of_table = parts_of(load, forms, connections, count, table.rows);
-        let (table, parts_left) = (
-            Arc::new(table),
-            Arc::new(AtomicUsize::new(of_table as usize)),
-        );
-        let start =
-            |part: u64| (u128::from(table.rows) * u128::from(part) / u128::from(of_table)) as u64;
-        let cut = (0..of_table).map(|part| RowRange {
-            table: table.clone(),
-            rows: start(part)..start(part + 1),
-            is_whole: of_table == 1,
-            parts_left: parts_left.clone(),
-        });
-        parts.extend(cut);
-    }
     let loaders = if has_one_writer(forms) {
         1
     } else {
-        connections.min(parts.len() as u32)
+        tables.len().min(connections as usize)
     };
-    let mut parts_of_loader: Vec<Vec<RowRange>> = (0..loaders).map(|_| Vec::new()).collect();
-    // Parts of a table go to different connections, so that they load at the same time.
-    for (at, part) in parts.into_iter().enumerate() {
-        parts_of_loader[at % loaders as usize].push(part);
+    let mut tables_of_loader: Vec<Vec<TableFill>> = (0..loaders).map(|_| Vec::new()).collect();
+    for (at, table) in tables.into_iter().enumerate() {
+        tables_of_loader[at % loaders].push(table);
     }
-    let task = |(client, parts): (usize, Vec<RowRange>)| {
+    let task = |(client, tables): (usize, Vec<TableFill>)| {
         let worker = Box::new(Loader::new(
             Session::new(server.clone()),
             seed,
             LoadFormat::of(load, forms),
-            parts,
+            tables,
         ));
         let stop = Stop::Worker {
             planned: 0,
@@ -135,7 +92,7 @@ pub(crate) fn loading_tasks(
     };
     StepTasks {
         kinds: vec!["insert".to_owned(), "index".to_owned()],
-        tasks: parts_of_loader.into_iter().enumerate().map(task).collect(),
+        tasks: tables_of_loader.into_iter().enumerate().map(task).collect(),
         options: StepOptions {
             watchdog: None,
             retry,
@@ -145,30 +102,21 @@ pub(crate) fn loading_tasks(
     }
 }
 
-/// A run of a table's rows.
-struct RowRange {
-    table: Arc<TableFill>,
-    rows: Range<u64>,
-    is_whole: bool,
-    /// Parts of the table that are not loaded yet.
-    parts_left: Arc<AtomicUsize>,
-}
-
 /// What comes next.
 enum Work {
     Rows(u64),
     Finish(Finish),
 }
 
-/// Loads one part after the other.
+/// Loads one table after the other.
 struct Loader {
     session: Session,
     seed: u64,
     format: LoadFormat,
     /// Those that are left, the next one last.
-    parts: Vec<RowRange>,
-    /// The part that is loaded, and its rows.
-    current: Option<(RowRange, Rows)>,
+    tables: Vec<TableFill>,
+    /// The rows of the table that is loaded.
+    current: Option<Rows>,
     /// What is left to do for a full table, the next one last.
     finish: Vec<Finish>,
     /// Rows of that table.
@@ -179,53 +127,20 @@ struct Loader {
 }
 
 impl Loader {
-    fn new(session: Session, seed: u64, format: LoadFormat, mut parts: Vec<RowRange>) -> Self {
-        parts.reverse();
+    fn new(session: Session, seed: u64, format: LoadFormat, mut tables: Vec<TableFill>) -> Self {
+        tables.reverse();
         let (sql, lines) = (String::new(), String::new());
         Self {
             session,
             seed,
             format,
-            parts,
+            tables,
             current: None,
             finish: Vec::new(),
             full_rows: 0,
             work: Work::Rows(0),
             sql,
             lines,
-        }
-    }
-
-    /// The next part whose rows are not loaded yet, after what is left to do for a full table.
-    fn begin_part(&mut self) -> bool {
-        let Some(part) = self.parts.pop() else {
-            return false;
-        };
-        let rows = Rows::new(
-            part.table.clone(),
-            self.seed,
-            part.rows.clone(),
-            !part.is_whole,
-        );
-        self.current = Some((part, rows));
-        true
-    }
-
-    /// A part is loaded.
-    fn end_part(&mut self, part: RowRange) {
-        if part.parts_left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let of_parts = if part.is_whole {
-                &[]
-            } else {
-                part.table.finish_of_parts.as_slice()
-            };
-            self.finish = of_parts
-                .iter()
-                .chain(&part.table.finish)
-                .rev()
-                .cloned()
-                .collect();
-            self.full_rows = part.table.rows;
         }
     }
 }
@@ -242,37 +157,37 @@ impl Worker for Loader {
                 return Ok(Next::Operation(INDEX));
             }
             match self.current.take() {
-                Some((part, rows)) if rows.is_empty() => self.end_part(part),
-                Some(current) => {
-                    self.current = Some(current);
+                Some(rows) if rows.is_empty() => {
+                    let table = rows.into_table();
+                    self.full_rows = table.rows;
+                    self.finish = table.finish.into_iter().rev().collect();
+                }
+                Some(rows) => {
+                    self.current = Some(rows);
                     break;
                 }
-                None if self.begin_part() => {}
-                None => return Ok(Next::Finished),
+                None => match self.tables.pop() {
+                    Some(table) => self.current = Some(Rows::new(table, self.seed)),
+                    None => return Ok(Next::Finished),
+                },
             }
         }
-        let Some((part, rows)) = &mut self.current else {
+        let Some(rows) = &mut self.current else {
             return Ok(Next::Finished);
         };
-        let table = &part.table;
-        // The engine numbers rows in the order they come, which is theirs if they come through one
-        // connection.
-        let first = usize::from(table.is_numbered && part.is_whole);
-        let columns: Vec<&str> = table.columns[first..]
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .collect();
-        let columns = columns.join(", ");
+        let table = rows.table();
+        let columns: Vec<&str> = table.columns.iter().map(|(name, _)| &**name).collect();
+        let (name, columns) = (&table.name, columns.join(", "));
         self.sql.clear();
         self.work = Work::Rows(match self.format.form {
             RowForm::Tuples => {
                 self.sql
-                    .push_str(&format!("INSERT INTO {}({columns}) VALUES", table.name));
+                    .push_str(&format!("INSERT INTO {name}({columns}) VALUES"));
                 rows.push(&mut self.sql, RowForm::Tuples, self.format.bytes)
             }
             RowForm::Lines => {
                 self.sql
-                    .push_str(&format!("COPY {}({columns}) FROM STDIN", table.name));
+                    .push_str(&format!("COPY {name}({columns}) FROM STDIN"));
                 self.lines.clear();
                 rows.push(&mut self.lines, RowForm::Lines, self.format.bytes)
             }

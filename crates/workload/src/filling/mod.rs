@@ -5,5 +5,5 @@ mod loader;
 mod rows;
 mod table;
 
-pub(crate) use loader::{loading_tasks, parts_of};
+pub(crate) use loader::loading_tasks;
 pub(crate) use table::{ColumnFill, Finish, TableFill};

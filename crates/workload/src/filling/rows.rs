@@ -1,7 +1,4 @@
-//! The rows of a part of a table: the same ones whoever loads them, and however.
-
-use std::ops::Range;
-use std::sync::Arc;
+//! The rows of a table: the same ones however they are loaded.
 
 use plimsoll_core::seed::Draw;
 
@@ -19,52 +16,41 @@ pub(super) enum RowForm {
     Lines,
 }
 
-/// The rows of one part of a table, in their order.
+/// The rows of a table, in their order.
 pub(super) struct Rows {
-    table: Arc<TableFill>,
+    table: TableFill,
     seed: u64,
     draw: Draw,
     /// From 0.
     next: u64,
-    end: u64,
-    /// The first column that is written.
-    first_column: usize,
-    draws_per_row: Option<u64>,
+    has_groups: bool,
     longest_row: usize,
     number: itoa::Buffer,
 }
 
 impl Rows {
-    /// Rows from 0. Without their numbers the engine must give them.
-    pub fn new(table: Arc<TableFill>, seed: u64, part: Range<u64>, with_numbers: bool) -> Self {
-        let draws_per_row = table.draws_per_row();
+    pub fn new(table: TableFill, seed: u64) -> Self {
+        let has_groups = !table.has_equal_draws();
         let longest_row = table.longest_row();
         let mut rows = Self {
             draw: Draw::new(seed, &[]),
             seed,
-            next: part.start / GROUP_ROWS * GROUP_ROWS,
-            end: part.end,
-            first_column: usize::from(table.is_numbered && !with_numbers),
-            draws_per_row,
+            next: 0,
+            has_groups,
             longest_row,
             number: itoa::Buffer::new(),
             table,
         };
-        match draws_per_row {
-            Some(draws) => {
-                rows.draw = rows.stream(None);
-                rows.draw.skip(part.start * draws);
-                rows.next = part.start;
-            }
-            None => {
-                let mut skipped = String::new();
-                while rows.next < part.start {
-                    skipped.clear();
-                    rows.push_row(&mut skipped, RowForm::Lines);
-                }
-            }
-        }
+        rows.draw = rows.stream(None);
         rows
+    }
+
+    pub fn table(&self) -> &TableFill {
+        &self.table
+    }
+
+    pub fn into_table(self) -> TableFill {
+        self.table
     }
 
     fn stream(&self, group: Option<u64>) -> Draw {
@@ -76,15 +62,14 @@ impl Rows {
 
     /// Whether there is none left.
     pub fn is_empty(&self) -> bool {
-        self.next == self.end
+        self.next == self.table.rows
     }
 
     /// Appends as many rows as fit, until `text` would be longer than `limit`. Returns their
     /// number.
     pub fn push(&mut self, text: &mut String, form: RowForm, limit: usize) -> u64 {
         let first = self.next;
-        while self.next < self.end && (self.next == first || text.len() + self.longest_row <= limit)
-        {
+        while !self.is_empty() && (self.next == first || text.len() + self.longest_row <= limit) {
             match form {
                 RowForm::Tuples => {
                     text.push_str(if self.next == first { "(" } else { ",(" });
@@ -101,17 +86,11 @@ impl Rows {
     }
 
     fn push_row(&mut self, text: &mut String, form: RowForm) {
-        if self.draws_per_row.is_none() && self.next.is_multiple_of(GROUP_ROWS) {
+        if self.has_groups && self.next.is_multiple_of(GROUP_ROWS) {
             self.draw = self.stream(Some(self.next / GROUP_ROWS));
         }
-        for (at, (_, column)) in self
-            .table
-            .columns
-            .iter()
-            .enumerate()
-            .skip(self.first_column)
-        {
-            if at > self.first_column {
+        for (at, (_, column)) in self.table.columns.iter().enumerate() {
+            if at > 0 {
                 text.push_str(if form == RowForm::Tuples { ", " } else { "\t" });
             }
             match column {
@@ -144,66 +123,37 @@ mod tests {
     use crate::values::Text;
 
     const ROWS: u64 = 5000;
-    #[expect(clippy::single_range_in_vec_init, reason = "one part")]
-    const WHOLE: [Range<u64>; 1] = [0..ROWS];
-    #[expect(clippy::single_range_in_vec_init, reason = "one part")]
-    const LAST: [Range<u64>; 1] = [2001..ROWS];
 
-    fn all(
-        table: &Arc<TableFill>,
-        form: RowForm,
-        limit: usize,
-        parts: &[Range<u64>],
-    ) -> Vec<String> {
+    fn all(table: TableFill, form: RowForm, limit: usize) -> Vec<String> {
         let mut found = Vec::new();
-        for part in parts {
-            let mut rows = Rows::new(table.clone(), 42, part.clone(), false);
-            while !rows.is_empty() {
-                let mut text = String::new();
-                let pushed = rows.push(&mut text, form, limit);
-                assert!(
-                    text.len() <= limit.max(table.longest_row()),
-                    "{}",
-                    text.len()
-                );
-                let lines: Vec<String> = match form {
-                    RowForm::Tuples => text
-                        .trim_matches(['(', ')'])
-                        .split("),(")
-                        .map(|row| row.replace(", ", "\t").replace('\'', ""))
-                        .collect(),
-                    RowForm::Lines => text.lines().map(str::to_owned).collect(),
-                };
-                assert_eq!(lines.len() as u64, pushed);
-                found.extend(lines);
-            }
+        let longest = limit.max(table.longest_row());
+        let mut rows = Rows::new(table, 42);
+        while !rows.is_empty() {
+            let mut text = String::new();
+            let pushed = rows.push(&mut text, form, limit);
+            assert!(text.len() <= longest, "{}", text.len());
+            let lines: Vec<String> = match form {
+                RowForm::Tuples => text
+                    .trim_matches(['(', ')'])
+                    .split("),(")
+                    .map(|row| row.replace(", ", "\t").replace('\'', ""))
+                    .collect(),
+                RowForm::Lines => text.lines().map(str::to_owned).collect(),
+            };
+            assert_eq!(lines.len() as u64, pushed);
+            found.extend(lines);
         }
         found
     }
 
     #[test]
-    fn rows_are_the_same_in_every_form_size_and_part() {
-        let table = Arc::new(table_fill(3, ROWS));
-        let rows = all(&table, RowForm::Lines, 4 << 20, &WHOLE);
+    fn rows_are_the_same_in_every_form_and_size() {
+        let rows = all(table_fill(3, ROWS), RowForm::Lines, 4 << 20);
         assert_eq!(rows.len(), 5000);
-        assert_eq!(all(&table, RowForm::Tuples, 512 << 10, &WHOLE), rows);
-        assert_eq!(all(&table, RowForm::Tuples, 1, &WHOLE), rows);
-        assert_eq!(
-            all(
-                &table,
-                RowForm::Lines,
-                1 << 20,
-                &[0..1, 1..2499, 2499..ROWS]
-            ),
-            rows
-        );
+        assert_eq!(all(table_fill(3, ROWS), RowForm::Tuples, 512 << 10), rows);
+        assert_eq!(all(table_fill(3, ROWS), RowForm::Tuples, 1), rows);
         assert_ne!(
-            all(
-                &Arc::new(table_fill(4, ROWS)),
-                RowForm::Lines,
-                1 << 20,
-                &WHOLE
-            )[0],
+            all(table_fill(4, ROWS), RowForm::Lines, 1 << 20)[0],
             rows[0]
         );
         // What other programs would find: a change here makes old and new data differ.
@@ -216,16 +166,13 @@ mod tests {
         let mean = ks.iter().sum::<f64>() / 5000.0;
         // One standard deviation is 20.4.
         assert!((mean - 2500.5).abs() < 80.0, "{mean}");
-        let mut numbered = String::new();
-        Rows::new(table, 42, 2499..ROWS, true).push(&mut numbered, RowForm::Lines, 1);
-        assert_eq!(numbered.trim_end(), format!("2500\t{}", rows[2499]));
     }
 
     const FIRST: &str = "4788\t16565149172-26529494976-23035738812-48191119225-06439294714-74520444554-27937768713-49967596671-05921292771-45924302442\t59213020717-36770314775-52950866510-52537647932-34793567676";
 
     #[test]
-    fn values_of_unequal_length_are_the_same_in_every_part() {
-        let table = Arc::new(TableFill {
+    fn values_of_unequal_length_are_the_same_in_every_size() {
+        let table = || TableFill {
             name: "t".into(),
             rows: ROWS,
             stream: vec!["t".into()],
@@ -238,21 +185,11 @@ mod tests {
                     ColumnFill::Text(Text::Letters { least: 0, most: 30 }),
                 ),
             ],
-            is_numbered: false,
             finish: vec![],
-            finish_of_parts: vec![],
-        });
-        let rows = all(&table, RowForm::Lines, 4 << 20, &WHOLE);
-        assert_eq!(
-            all(
-                &table,
-                RowForm::Lines,
-                1 << 10,
-                &[0..999, 999..2001, 2001..ROWS]
-            ),
-            rows
-        );
+        };
+        let rows = all(table(), RowForm::Lines, 4 << 20);
+        assert_eq!(all(table(), RowForm::Lines, 1 << 10), rows);
+        assert_eq!(all(table(), RowForm::Tuples, 1 << 20), rows);
         assert!(rows[8].starts_with("9\t5\t2\t"), "{}", rows[8]);
-        assert_eq!(all(&table, RowForm::Tuples, 1 << 20, &LAST), rows[2001..]);
     }
 }

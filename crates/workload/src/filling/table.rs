@@ -11,14 +11,10 @@ pub(crate) struct TableFill {
     pub rows: u64,
     /// What its random stream is called by.
     pub stream: Vec<String>,
-    /// With the key that the engine would number, if there is one, as the first.
+    /// Without a key that the engine numbers in the order in which rows come.
     pub columns: Vec<(String, ColumnFill)>,
-    /// Whether the engine numbers the first column, where one connection loads the table alone.
-    pub is_numbered: bool,
     /// What follows when the table is full.
     pub finish: Vec<Finish>,
-    /// What follows before that, when several connections have loaded it.
-    pub finish_of_parts: Vec<Finish>,
 }
 
 /// A statement behind the last row.
@@ -86,9 +82,11 @@ impl ColumnFill {
 }
 
 impl TableFill {
-    /// Draws that a row takes, where each takes as many.
-    pub fn draws_per_row(&self) -> Option<u64> {
-        self.columns.iter().map(|(_, column)| column.draws()).sum()
+    /// Whether each row takes as many draws.
+    pub fn has_equal_draws(&self) -> bool {
+        self.columns
+            .iter()
+            .all(|(_, column)| column.draws().is_some())
     }
 
     /// Maximum number of characters of a row.

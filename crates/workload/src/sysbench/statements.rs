@@ -195,19 +195,8 @@ pub(super) fn table_name(number: u32) -> String {
     format!("sbtest{number}")
 }
 
-/// Makes a table, with or without its primary key.
-pub(super) fn create_table(
-    table: &str,
-    forms: &dyn SqlForms,
-    suffix: &str,
-    has_late_key: bool,
-) -> String {
-    let auto_key = forms.auto_key("INTEGER");
-    let (id, key) = if has_late_key {
-        (auto_key.column, String::new())
-    } else {
-        auto_key.as_primary_key("id")
-    };
+pub(super) fn create_table(table: &str, forms: &dyn SqlForms, suffix: &str) -> String {
+    let (id, key) = forms.auto_key("INTEGER").as_primary_key("id");
     format!(
         "CREATE TABLE {table}(id {id}, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT \
         NULL, pad CHAR(60) DEFAULT '' NOT NULL{key}){suffix}"
@@ -227,12 +216,11 @@ pub(super) fn index_name(number: u32) -> String {
     format!("k_{number}")
 }
 
-/// What a table is loaded with.
+/// What a table is loaded with. The engine numbers the ids.
 pub(crate) fn table_fill(number: u32, rows: u64) -> TableFill {
     let name = table_name(number);
     let text = |pattern: &str| ColumnFill::Text(Text::pattern(pattern));
     let columns = [
-        ("id", ColumnFill::Row),
         ("k", ColumnFill::uniform(rows)),
         ("c", text(&C_PATTERN)),
         ("pad", text(&PAD_PATTERN)),
@@ -244,9 +232,7 @@ pub(crate) fn table_fill(number: u32, rows: u64) -> TableFill {
             .into_iter()
             .map(|(name, values)| (name.to_owned(), values))
             .collect(),
-        is_numbered: true,
         finish: vec![Finish::Define(create_index(number))],
-        finish_of_parts: vec![],
         name,
     }
 }
@@ -359,12 +345,12 @@ mod tests {
     #[test]
     fn tables_are_those_of_the_definition() {
         assert_eq!(
-            create_table("sbtest1", MYSQL, " engine=innodb", false),
+            create_table("sbtest1", MYSQL, " engine=innodb"),
             "CREATE TABLE sbtest1(id INTEGER NOT NULL AUTO_INCREMENT, k INTEGER DEFAULT '0' NOT \
             NULL, c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY \
             (id)) engine=innodb"
         );
-        let postgres = create_table("sbtest1", &PostgresForms, "", false);
+        let postgres = create_table("sbtest1", &PostgresForms, "");
         assert!(
             postgres.starts_with(
                 "CREATE TABLE sbtest1(id SERIAL PRIMARY KEY, k INTEGER DEFAULT '0' NOT NULL, "

@@ -13,7 +13,7 @@ use super::event::program;
 use super::statements::{Statement, create_table, index_name, table_fill, table_name};
 use crate::check::check_table;
 use crate::client::{Client, ClientIdentity, StepTotals};
-use crate::filling::{Finish, loading_tasks, parts_of};
+use crate::filling::loading_tasks;
 use crate::index_scan::index_scans;
 use crate::session::{Session, SharedServer};
 use crate::step_tasks::{Counted, ExtraCounts, StepTasks};
@@ -56,21 +56,9 @@ impl SysbenchRun {
     }
 
     fn loaders(&self, step: &Step, load: LoadMode) -> Result<StepTasks, EngineError> {
-        let (tables, rows) = (self.settings.tables, self.settings.rows);
-        let parts = parts_of(load, self.forms, step.clients, tables as usize, rows);
-        let has_late_key = self.forms.makes_key_late() && parts > 1;
-        self.create_tables(has_late_key)?;
-        let mut fills: Vec<_> = (1..=tables).map(|table| table_fill(table, rows)).collect();
-        if has_late_key {
-            for fill in &mut fills {
-                let name = &fill.name;
-                let add_key = Finish::Define(format!("ALTER TABLE {name} ADD PRIMARY KEY (id)"));
-                let go_on = self.forms.continue_auto_values(name, "id", rows);
-                fill.finish_of_parts = std::iter::once(add_key)
-                    .chain(go_on.map(Finish::Query))
-                    .collect();
-            }
-        }
+        self.create_tables()?;
+        let fill = |table| table_fill(table, self.settings.rows);
+        let fills = (1..=self.settings.tables).map(fill).collect();
         Ok(loading_tasks(
             (&self.server, self.forms),
             self.seed,
@@ -139,14 +127,14 @@ impl SysbenchRun {
         }
     }
 
-    fn create_tables(&self, has_late_key: bool) -> Result<(), EngineError> {
+    fn create_tables(&self) -> Result<(), EngineError> {
         let server = self.server.sql()?;
         let mut session = server.connect()?;
         let names = self.table_names();
         server.claim_tables(&names)?;
         let suffix = server.table_suffix();
         for name in &names {
-            session.define(&create_table(name, self.forms, &suffix, has_late_key))?;
+            session.define(&create_table(name, self.forms, &suffix))?;
         }
         server.check_tables(&names)
     }

@@ -10,7 +10,7 @@ pub(in crate::plan) fn fill(name: &str, tables: u32, rows: u64, load: LoadMode) 
             rows: Rows::InAll(rows),
             is_indexed: true,
         },
-        clients: load.loaders(),
+        clients: load.loaders(tables),
         ..Step::new(
             name,
             Operation::Insert,

@@ -499,7 +499,7 @@ mod tests {
                 plan.cells[0].workload.loaded_rows(),
                 plan.cells[0].workload.connections()
             ),
-            (10_000_000, 4)
+            (10_000_000, 1)
         );
         assert_eq!(sysbench.wait.ns(80_000_000) / SECOND_NS, 140);
     }

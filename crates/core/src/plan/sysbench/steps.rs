@@ -3,14 +3,14 @@
 use super::{SysbenchWork, Test, TestKind};
 use crate::plan::{Effect, Ends, LoadMode, Operation, Rows, Step, Work};
 
-/// Connections that fill the tables, where the mode allows more than one.
+/// Connections that fill tables at the same time, where the mode allows more than one.
 const MOST_LOADERS: u32 = 4;
 
 impl LoadMode {
-    /// Connections that fill the tables.
-    pub(in crate::plan) fn loaders(self) -> u32 {
+    /// Connections that fill so many tables: each fills one alone.
+    pub(in crate::plan) fn loaders(self, tables: u32) -> u32 {
         match self {
-            Self::Fast => MOST_LOADERS,
+            Self::Fast => tables.clamp(1, MOST_LOADERS),
             Self::Classic => 1,
         }
     }
@@ -23,7 +23,7 @@ pub(in crate::plan) fn prepare(name: &str, tables: u32, rows: u64, load: LoadMod
             rows: Rows::InAll(rows.saturating_mul(tables.into())),
             is_indexed: true,
         },
-        clients: load.loaders(),
+        clients: load.loaders(tables),
         ..Step::new(
             name,
             Operation::Insert,
