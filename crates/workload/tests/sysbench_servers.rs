@@ -392,6 +392,29 @@ fn sysbench_sends_the_same_statements() {
     }
 }
 
+/// As a server of a group is set up. Tests ask for the ids from 1 to the number of rows.
+#[test]
+fn ids_are_those_of_the_rows_however_an_engine_numbers() {
+    on_each(
+        "ids_are_those_of_the_rows_however_an_engine_numbers",
+        |server| {
+            let mut session = server.connect().unwrap();
+            if engine_of(&server) != EngineName::Postgres {
+                session
+                    .define("set global auto_increment_increment = 7")
+                    .unwrap();
+            }
+            let workload =
+                workload("tests = [\"point-query\"]\n[sizes]\nrows = \"5K\"\ntables = 1\n");
+            let mut run = WorkloadRun::new(&workload, server.clone(), 42).unwrap();
+            run_one(&mut run, &workload.steps()[0], 0);
+            let last = session.query_integer("select max(id) from sbtest1");
+            assert_eq!(last.unwrap(), Some(5000), "{:?}", engine_of(&server));
+            session.define("drop table sbtest1").unwrap();
+        },
+    );
+}
+
 /// Whoever loads a table with several connections leaves it to time which rows come to lie on a page:
 /// in MariaDB `hot-points` was 2 % slower on one load than on another.
 #[test]

@@ -225,7 +225,13 @@ impl Step {
             Some(Writers::One) => 1,
         };
         let deleters = if self.deletes { self.clients } else { 0 };
-        self.clients + writers + deleters
+        let clients = match self.work {
+            // A table is filled by one of them.
+            Work::Sysbench(SysbenchWork::Prepare { tables, .. })
+            | Work::File(FileWork::Fill { tables, .. }) => self.clients.min(tables),
+            _ => self.clients,
+        };
+        clients + writers + deleters
     }
 
     /// Rows that one client inserts: a whole number of batches. 0 if clients share the work, or if

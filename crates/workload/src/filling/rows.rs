@@ -157,10 +157,10 @@ mod tests {
             rows[0]
         );
         // What other programs would find: a change here makes old and new data differ.
-        assert_eq!(rows[0], FIRST);
+        assert_eq!(rows[0], format!("1\t{FIRST}"));
         let ks: Vec<f64> = rows
             .iter()
-            .map(|row| row.split('\t').next().unwrap().parse().unwrap())
+            .map(|row| row.split('\t').nth(1).unwrap().parse().unwrap())
             .collect();
         assert!(ks.iter().all(|k| (1.0..=5000.0).contains(k)));
         let mean = ks.iter().sum::<f64>() / 5000.0;

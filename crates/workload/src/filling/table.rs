@@ -11,7 +11,6 @@ pub(crate) struct TableFill {
     pub rows: u64,
     /// What its random stream is called by.
     pub stream: Vec<String>,
-    /// Without a key that the engine numbers in the order in which rows come.
     pub columns: Vec<(String, ColumnFill)>,
     /// What follows when the table is full.
     pub finish: Vec<Finish>,

@@ -13,7 +13,7 @@ use super::event::program;
 use super::statements::{Statement, create_table, index_name, table_fill, table_name};
 use crate::check::check_table;
 use crate::client::{Client, ClientIdentity, StepTotals};
-use crate::filling::loading_tasks;
+use crate::filling::{Finish, loading_tasks};
 use crate::index_scan::index_scans;
 use crate::session::{Session, SharedServer};
 use crate::step_tasks::{Counted, ExtraCounts, StepTasks};
@@ -57,7 +57,13 @@ impl SysbenchRun {
 
     fn loaders(&self, step: &Step, load: LoadMode) -> Result<StepTasks, EngineError> {
         self.create_tables()?;
-        let fill = |table| table_fill(table, self.settings.rows);
+        let rows = self.settings.rows;
+        let fill = |table| {
+            let mut fill = table_fill(table, rows);
+            let go_on = self.forms.continue_auto_values(&fill.name, "id", rows);
+            fill.finish.splice(0..0, go_on.map(Finish::Query));
+            fill
+        };
         let fills = (1..=self.settings.tables).map(fill).collect();
         Ok(loading_tasks(
             (&self.server, self.forms),
