@@ -44,7 +44,9 @@ impl CampaignRun<'_, '_> {
         let _reserve = Reserve::take(&self.runner.campaign.path);
         let data_dir = self.trial_data_dir(scheduled, attempt);
         let end = self.run_with_data(scheduled, attempt, dir, &data_dir);
-        remove_data(&data_dir, self.observer);
+        if !LabError::is_of_processes(&end) {
+            remove_data(&data_dir, self.observer);
+        }
         LabError::costs_one_trial(end)
     }
 

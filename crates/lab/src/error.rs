@@ -47,6 +47,11 @@ impl LabError {
         ended.or_else(|error| Ok(Err(error.of_one_trial()?)))
     }
 
+    /// Whether processes run on that work with the campaign's data: it stays below them.
+    pub(crate) fn is_of_processes<T>(end: &Result<T, Self>) -> bool {
+        matches!(end, Err(Self::Machine(_)))
+    }
+
     pub(crate) fn io(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
         Self::Io(format!("{what}: {error}"))
     }

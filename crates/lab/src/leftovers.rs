@@ -49,11 +49,10 @@ pub(crate) fn of_processes(pids: &[u32]) -> String {
 
 /// Ends the server of a trial that this process has made, by the identity that was written down at
 /// its start. Its data is thrown away, so it needs no clean end. A server that somebody else
-/// started has no such identity and is left alone.
-pub(crate) fn end_server(trial_dir: &Path) {
-    if let Some(server) = server_of(trial_dir) {
-        server.kill_group();
-    }
+/// started has no such identity and is left alone. Returns its number if it runs on.
+pub(crate) fn end_server(trial_dir: &Path) -> Option<u32> {
+    let server = server_of(trial_dir)?;
+    (!server.kill_group()).then_some(server.pid)
 }
 
 /// Only from a file that is one, and short: no link is followed, no pipe waited for.

@@ -150,7 +150,9 @@ impl Setting<'_> {
         let end = body(&mut run);
         // Of one that was interrupted, too: resuming it makes all data again. And of one that
         // failed, because the data may be what filled the disk.
-        remove_data(&data_dir, run.observer);
+        if !LabError::is_of_processes(&end) {
+            remove_data(&data_dir, run.observer);
+        }
         end
     }
 }

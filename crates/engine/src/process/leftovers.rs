@@ -121,16 +121,17 @@ fn device_at<'t>(table: &'t [u8], path: &Path) -> Option<&'t [u8]> {
         .split(|&byte| byte == b'\n')
         .filter_map(on_the_way)
         .collect();
-    let has_parent = |mount: &&Mount| mounts.iter().any(|other| other.id == mount.parent);
+    let is_below = |mount: &Mount, other: &Mount| mount.parent == other.id && mount.id != other.id;
+    let has_parent = |mount: &&Mount| mounts.iter().any(|other| is_below(mount, other));
     let root = mounts
         .iter()
         .find(|mount| mount.depth == 1 && !has_parent(mount));
     // From the root down, as the kernel walks: what is mounted on a folder covers all mounts that
-    // were below that folder.
+    // were below that folder. A process begins in its root, and not in what was mounted over that.
     let next = |here: &&Mount| {
         mounts
             .iter()
-            .filter(|mount| mount.parent == here.id)
+            .filter(|mount| is_below(mount, here) && mount.depth > 1)
             .min_by_key(|mount| mount.depth)
     };
     std::iter::successors(root, next)
@@ -595,7 +596,9 @@ mod tests {
         let moved = format!("30 21 8:4 / /var rw - ext4 /dev/d rw\n{plain}");
         assert_eq!(device(&moved, "/var/lib/x").as_deref(), Some("8:4"));
         let new_root = format!("{plain}31 20 8:5 / / rw - ext4 /dev/e rw\n");
-        assert_eq!(device(&new_root, "/var/lib/x").as_deref(), Some("8:5"));
+        assert_eq!(device(&new_root, "/var/lib/x").as_deref(), Some("8:3"));
+        let first = "1 1 0:2 / / rw - rootfs rootfs rw\n";
+        assert_eq!(device(first, "/var").as_deref(), Some("0:2"));
         // A chroot shows what is mounted below it alone.
         assert_eq!(device("22 21 0:5 / /proc rw - proc p rw\n", "/proc"), None);
         assert_eq!(device("", "/proc"), None);

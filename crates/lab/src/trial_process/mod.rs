@@ -216,7 +216,7 @@ pub(crate) fn remove_data(dir: &Path, observer: &mut dyn Observer) {
     let working = working_below(dir);
     if !working.is_empty() {
         return observer.notice(Notice::Warning(&format!(
-            "{} is kept: {} works in it; end that, then remove the folder by hand",
+            "{} is kept: {} works in it; end that, and the next campaign removes it",
             dir.display(),
             of_processes(&working)
         )));

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, ExitStatus};
 use std::sync::atomic::Ordering;
@@ -117,10 +116,10 @@ impl TrialProcess {
             std::thread::sleep(END_POLL);
         };
         self.is_reaped = true;
-        let left = end_below(&self.data_dir);
-        if status.signal().is_some() {
-            end_server(&self.dir);
-        }
+        let mut left = end_below(&self.data_dir);
+        // One whose environment may not be read is known by its identity alone.
+        let server = end_server(&self.dir).filter(|server| !left.contains(server));
+        left.extend(server);
         Ok((status, left))
     }
 
@@ -182,6 +181,8 @@ impl TrialProcess {
         let (status, left) = self.reap()?;
         let given_up = self.given_up.as_deref();
         let end = conclude(&self.dir, status, &self.log, is_stopped, given_up);
+        // A server that runs on writes its log there.
+        refuse_busy(&self.data_dir, &left)?;
         // What happened is written down. Without checksums a later change of it is not noticed.
         if let Err(error) = seal(&self.dir) {
             observer.notice(Notice::Warning(&format!(
@@ -189,7 +190,6 @@ impl TrialProcess {
                 self.dir.display()
             )));
         }
-        refuse_busy(&self.data_dir, &left)?;
         end
     }
 }

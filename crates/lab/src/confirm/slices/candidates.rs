@@ -324,11 +324,14 @@ impl<'a, 'o> Candidates<'a, 'o> {
             let end = match candidate.process {
                 Some(process) => {
                     let ended = process.conclude(is_stopped, &mut *self.observer);
-                    LabError::costs_one_trial(ended).unwrap_or_else(|error| {
-                        let reason = error.to_string();
-                        failed.get_or_insert(error);
-                        Err(reason)
-                    })
+                    match LabError::costs_one_trial(ended) {
+                        Ok(end) => end,
+                        // Its data may be in use.
+                        Err(error) => {
+                            failed.get_or_insert(error);
+                            continue;
+                        }
+                    }
                 }
                 None => Err(candidate.reason.clone().unwrap_or_default()),
             };
