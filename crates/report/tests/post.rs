@@ -335,6 +335,7 @@ fn latency_and_profiles_have_figures() {
         cell_label: view.cells[1].label.clone(),
         base: about.clone(),
         about,
+        is_judged: false,
         functions: Vec::new(),
         tree,
         reason: None,

@@ -186,11 +186,9 @@ impl Profiled {
         if self.reason.is_some() || change.abs() < LEAST_CHANGE * self.tree.base_us {
             return None;
         }
-        // One pass judges none.
-        let are_judged = self.functions.iter().any(|one| one.shown.is_some());
         let is_told = |function: &FunctionChange| match function.shown {
             Some(shown) => shown.is_different,
-            None => !are_judged,
+            None => !self.is_judged,
         };
         let told: Vec<&FunctionChange> = self
             .functions
@@ -297,18 +295,17 @@ mod tests {
 
     #[test]
     fn a_sentence_names_no_function_too_rare_to_be_judged() {
-        let rare = |is_judged: bool| {
-            let passes = if is_judged { 3 } else { 1 };
+        let sentence = |passes: u32, hot: u64, rare: u64| {
             let of = |cell: &str, rare: u64| -> Vec<Profile> {
                 (1..=passes)
                     .map(|number| {
                         let about = ProfileAbout {
                             cell: cell.to_owned(),
-                            samples: 100 + rare,
-                            server_cpu_us_per_op: Some((100 + rare) as f64),
+                            samples: hot + rare,
+                            server_cpu_us_per_op: Some((hot + rare) as f64),
                             ..ProfileAbout::default()
                         };
-                        let stacks = [("main;hot".to_owned(), 100), ("main;rare".to_owned(), rare)];
+                        let stacks = [("main;hot".to_owned(), hot), ("main;rare".to_owned(), rare)];
                         Profile {
                             about,
                             pass: number,
@@ -317,12 +314,14 @@ mod tests {
                     })
                     .collect()
             };
-            let profiles: Vec<Profile> = [of("base", 0), of("cell", 3)].concat();
+            let profiles: Vec<Profile> = [of("base", 0), of("cell", rare)].concat();
             let profiled = pair(&profiles, "", "base", "cell").unwrap();
             profiled.where_it_went().unwrap()
         };
-        assert!(rare(false).contains("rare +3.0"), "{}", rare(false));
-        assert!(rare(true).contains("no function's own"), "{}", rare(true));
+        assert!(sentence(1, 100, 3).contains("rare +3.0"));
+        assert!(sentence(3, 100, 3).contains("no function's own"));
+        // None of its functions has samples enough.
+        assert!(sentence(3, 1, 1).contains("no function's own"));
     }
 
     #[test]

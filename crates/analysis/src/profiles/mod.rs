@@ -30,6 +30,8 @@ pub struct Profiled {
     pub base: ProfileAbout,
     /// How the cell's profile was taken.
     pub about: ProfileAbout,
+    /// Whether several passes of both judge each function.
+    pub is_judged: bool,
     /// The functions that moved most, most first.
     pub functions: Vec<FunctionChange>,
     /// All stacks; empty where there is a reason.
@@ -77,8 +79,8 @@ pub fn profiles_of(
     Ok(pair(&profiles, &of.step, &of.base, &of.cell).map(|pair| pair.beside(&of.changes)))
 }
 
-pub fn pair(profiles: &[Profile], step: &str, base: &str, cell: &str) -> Option<Profiled> {
-    let of = |label: &str| -> Vec<&Profile> {
+pub fn pair<'p>(profiles: &'p [Profile], step: &str, base: &str, cell: &str) -> Option<Profiled> {
+    let of = |label: &str| -> Vec<&'p Profile> {
         let is_of = |profile: &&Profile| profile.about.cell == label && profile.about.step == step;
         profiles.iter().filter(is_of).collect()
     };
@@ -89,10 +91,15 @@ pub fn pair(profiles: &[Profile], step: &str, base: &str, cell: &str) -> Option<
         Some(format!("{}: {reason}", profile.about.cell))
     });
     let is_known = reason.is_none();
-    let known = |all: Vec<_>| -> Vec<&Profile> {
-        all.into_iter()
-            .filter(|profile: &&Profile| no_profile(&profile.about).is_none())
+    let known = |all: &[&'p Profile]| -> Vec<&'p Profile> {
+        all.iter()
+            .copied()
+            .filter(|profile| no_profile(&profile.about).is_none())
             .collect()
+    };
+    let in_both = |bases: &[&Profile], cells: &[&Profile]| {
+        let is_in_cells = |base: &&&Profile| cells.iter().any(|cell| cell.pass == base.pass);
+        bases.iter().filter(is_in_cells).count()
     };
     Some(Profiled {
         step: step.to_owned(),
@@ -101,8 +108,9 @@ pub fn pair(profiles: &[Profile], step: &str, base: &str, cell: &str) -> Option<
         cell_label: cell.about.cell.clone(),
         base: base.about.clone(),
         about: cell.about.clone(),
+        is_judged: in_both(&known(&bases), &known(&cells)) > 1,
         functions: if is_known {
-            moved(&known(bases), &known(cells), MOST_FUNCTIONS)
+            moved(&known(&bases), &known(&cells), MOST_FUNCTIONS)
         } else {
             Vec::new()
         },
