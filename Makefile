@@ -116,8 +116,8 @@ bench:
 
 # Minutes; a machine with nothing else to do gives figures that mean something. PEERS: on which of the tests' builds.
 PEERS ?= mariadb@10.11 postgres@18
-bench-peers: deps servers client-cost
-	$(client_cost) peers $(PEERS)
+bench-peers: deps servers
+	cargo run --release --locked -p plimsoll-client-cost -- peers $(PEERS)
 
 # Each fuzz target for so many seconds; needs no nightly compiler.
 FUZZ_SECONDS ?= 60
