@@ -183,6 +183,7 @@ impl TrialProcess {
         let end = conclude(&self.dir, status, &self.log, is_stopped, given_up);
         // A server that runs on writes its log there.
         refuse_busy(&self.data_dir, &left)?;
+        let end = end?;
         // What happened is written down. Without checksums a later change of it is not noticed.
         if let Err(error) = seal(&self.dir) {
             observer.notice(Notice::Warning(&format!(
@@ -190,7 +191,7 @@ impl TrialProcess {
                 self.dir.display()
             )));
         }
-        end
+        Ok(end)
     }
 }
 
