@@ -79,7 +79,7 @@ impl From<BuildError> for Failure {
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
         let exit_code = match &error {
-            LabError::Machine(_) => MACHINE,
+            LabError::Machine(_) | LabError::Processes(_) => MACHINE,
             LabError::Io(_) => INCOMPLETE,
             LabError::Plan(_) | LabError::Usage(_) | LabError::Store(_) | LabError::Analysis(_) => {
                 USAGE

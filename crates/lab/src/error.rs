@@ -18,6 +18,9 @@ pub enum LabError {
     /// The machine cannot run it: the disk is too small.
     #[error("{0}")]
     Machine(String),
+    /// Processes run on that work with the campaign's data, and could not be ended.
+    #[error("{0}")]
+    Processes(String),
     /// The store could not be read or written.
     #[error("{0}")]
     Store(#[from] StoreError),
@@ -49,10 +52,24 @@ impl LabError {
 
     /// Whether processes run on that work with the campaign's data: it stays below them.
     pub(crate) fn is_of_processes<T>(end: &Result<T, Self>) -> bool {
-        matches!(end, Err(Self::Machine(_)))
+        matches!(end, Err(Self::Processes(_)))
     }
 
     pub(crate) fn io(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
         Self::Io(format!("{what}: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leftovers::refuse_busy;
+
+    #[test]
+    fn data_of_a_full_disk_is_removed_and_that_of_a_process_is_not() {
+        let busy = refuse_busy("/data".as_ref(), &[7]);
+        assert!(LabError::is_of_processes(&busy));
+        let full: Result<(), _> = Err(LabError::Machine("the disk is full".into()));
+        assert!(!LabError::is_of_processes(&full));
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn refuse_busy(dir: &Path, pids: &[u32]) -> Result<(), LabError> {
     if pids.is_empty() {
         return Ok(());
     }
-    Err(LabError::Machine(format!(
+    Err(LabError::Processes(format!(
         "the data folder is in use: {} works in {} and is not ours to end, or does not end; \
          end it, or choose another folder with --data DIR",
         of_processes(pids),
