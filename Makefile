@@ -107,9 +107,9 @@ faults: servers
 planted: servers
 	cargo test --workspace --locked --test planted -- --ignored --nocapture
 
-# In a build of the load's tests alone. No other target names the feature.
+# `make test` runs this among the other tests.
 models:
-	cargo test --locked -p plimsoll-load --features models --lib models::
+	cargo test --workspace --locked --test models
 
 bench:
 	cargo bench --locked -p plimsoll-load --bench loop

@@ -31,6 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (TESTKIT, &["core", "load"]),
     (AUDIT, &[]),
+    (MODELS, &["core"]),
     ("workload", &["load", "engine", "core"]),
     ("load", &["core"]),
     ("engine", &["core"]),
@@ -46,6 +47,8 @@ const AUDIT: &str = "audit";
 
 /// A program of the tests, which is not shipped.
 const TOOL: &str = "client-cost";
+/// The load's modules once more, with locks of a scheduler.
+const MODELS: &str = "load-models";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Use {

@@ -1,4 +1,4 @@
-//! Models of how workers, turns and the watching thread meet: `make models`.
+//! Models of how workers, turns and the watching thread meet.
 //!
 //! A scheduler chooses at each lock, wait and shared number who goes on, and tries thousands of such
 //! orders. No wait times out in a model: what needs its timeout to go on is found as a deadlock. A
@@ -214,8 +214,8 @@ fn turn(step: &Step) {
     }
 }
 
-#[test]
-fn a_turn_holds_what_was_done_in_it_and_nothing_else() {
+/// Whoever sees two turns sees all that was done in them, and nothing is done between them.
+pub fn a_turn_holds_what_was_done_in_it_and_nothing_else() {
     in_many_orders(|| {
         let step = Step::new();
         step.control.give(Command::Park);
@@ -232,8 +232,8 @@ fn a_turn_holds_what_was_done_in_it_and_nothing_else() {
     });
 }
 
-#[test]
-fn a_stop_is_final_whoever_says_what_at_the_same_time() {
+/// A stop stands, whatever another thread says at the same time.
+pub fn a_stop_is_final_whoever_says_what_at_the_same_time() {
     in_many_orders(|| {
         let step = Step::new();
         let workers = step.start(u64::MAX);
@@ -250,8 +250,8 @@ fn a_stop_is_final_whoever_says_what_at_the_same_time() {
     });
 }
 
-#[test]
-fn workers_that_end_by_their_rule_are_not_waited_for() {
+/// Whoever ended by the rule of the step is not waited for when the others park.
+pub fn workers_that_end_by_their_rule_are_not_waited_for() {
     in_many_orders(|| {
         let step = Step::new();
         let workers = step.start(2);
@@ -271,8 +271,8 @@ fn workers_that_end_by_their_rule_are_not_waited_for() {
     });
 }
 
-#[test]
-fn a_director_that_waits_for_the_parked_hears_a_stop() {
+/// A wait for parked workers ends with a stop.
+pub fn a_director_that_waits_for_the_parked_hears_a_stop() {
     in_many_orders(|| {
         let step = Step::new();
         // The second of the workers that are expected never comes.
@@ -307,8 +307,8 @@ fn hand_over(intervals: &Intervals, worker: usize, interval: u64, next: u64) {
     intervals.add(worker, interval, next, [of_kind].into_iter());
 }
 
-#[test]
-fn intervals_lose_nothing_and_come_in_the_order_of_time() {
+/// Each interval is written once, with the parts of all workers, and no second is lost.
+pub fn intervals_lose_nothing_and_come_in_the_order_of_time() {
     const INTERVALS: u64 = 2;
     in_many_orders(|| {
         let intervals = Arc::new(Intervals::new(1, WORKERS));

@@ -19,8 +19,6 @@ mod control;
 mod drive;
 mod intervals;
 mod loop_state;
-#[cfg(all(test, feature = "models"))]
-mod models;
 mod patience;
 mod recorder;
 mod retry;
