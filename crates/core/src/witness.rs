@@ -13,8 +13,8 @@ pub struct Limits {
     /// others, and some of them do the engine's I/O: a limit of 1 %, say, would flag every step
     /// bound by fsync.
     pub foreign: f64,
-    /// Of a turn, used by others or given to other guests: its round is left out. A typical turn's
-    /// own scatter is 1 to 2 %.
+    /// Of a turn of a step that reads, used by others or given to other guests: its round is left
+    /// out of throughput. A typical turn's own scatter is 1 to 2 %.
     pub turn: f64,
     /// How far what a candidate leaves to others may be from what it suffers by them, in cores.
     pub leak: f64,

@@ -10,7 +10,7 @@ use plimsoll_analysis::{
     Basis, Finding, HistoryOptions, Options, Stored, View, analyse, analyse_among, explain,
     history, is_decided, verdict_lines,
 };
-use plimsoll_core::plan::Budget;
+use plimsoll_core::plan::{Budget, Effect, Workload};
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{Draw, show_json, to_html, to_markdown, to_terminal};
 use plimsoll_store::event::{Event, ServerCrashed, Suspect};
@@ -330,15 +330,33 @@ fn disturbed_rounds_leave_and_a_disturbed_machine_does_not() {
             hit.for_each(|turn| turn.foreign_cpu_ns = Some(2 * turn.active_ns as i64));
         }
     };
-    let view = view(&slices(5, 40, &disturb).load());
-    let slow = finding(&view, SLOW, "qp100", "qps");
-    assert_eq!((slow.left_out, slow.call.word()), (0, "regression"));
-    let rounds: Vec<(usize, usize)> = slow
-        .by_start
-        .iter()
-        .map(|start| (start.rounds, start.disturbed))
-        .collect();
-    assert_eq!(rounds, [(40, 0), (32, 8), (40, 0), (40, 0), (40, 0)]);
+    let campaign = slices(5, 40, &disturb);
+    let mut record = campaign.load();
+    let rounds = |record: &CampaignRecord, role: Role| -> Vec<(usize, usize)> {
+        let view = view(record);
+        let is_slow =
+            |finding: &&Finding| view.cells[finding.cell].label == SLOW && finding.step == "qp100";
+        let mut of_slow = view.findings.all.iter().filter(is_slow);
+        let slow = of_slow.find(|finding| finding.role == role).unwrap();
+        assert_eq!(slow.left_out, 0);
+        let starts = slow.by_start.iter();
+        starts
+            .map(|start| (start.rounds, start.disturbed))
+            .collect()
+    };
+    let some_left = [(40, 0), (32, 8), (40, 0), (40, 0), (40, 0)];
+    assert_eq!(rounds(&record, Role::Throughput), some_left);
+    // It hardly moves CPU per operation.
+    assert_eq!(rounds(&record, Role::Cpu), [(40, 0); 5]);
+    // Turns that write vary more by themselves.
+    for cell in &mut record.header.plan.cells {
+        let Workload::InsertBenchmark(benchmark) = &mut cell.workload else {
+            panic!("the plan has another workload");
+        };
+        let mut steps = benchmark.steps.iter_mut();
+        steps.find(|step| step.name == "qp100").unwrap().effect = Effect::Writes;
+    }
+    assert_eq!(rounds(&record, Role::Throughput), [(40, 0); 5]);
 }
 
 /// However clear the difference is: nobody knows by how much the base differs from itself.
@@ -666,9 +684,7 @@ fn what_went_wrong_gives_a_sentence_and_no_verdict() {
         }
     });
     let mut shapes = blocks(12, true, UNTOUCHED);
-    if let plimsoll_core::plan::Workload::InsertBenchmark(workload) =
-        &mut shapes.header.plan.cells[1].workload
-    {
+    if let Workload::InsertBenchmark(workload) = &mut shapes.header.plan.cells[1].workload {
         workload.clients = 7;
     }
     for (record, reason) in [

@@ -18,6 +18,7 @@ use crate::verdicts::measured::{Judged, Source};
 /// The runs of a step that count, of a cell and of the base, by block or start.
 pub(crate) struct Meetings<'b, 'a> {
     basis: Basis,
+    is_writing: bool,
     all: Vec<Meeting<'b, 'a>>,
     /// Of those that count.
     seconds: f64,
@@ -55,6 +56,7 @@ impl<'b, 'a> Meetings<'b, 'a> {
     ) -> Self {
         let mut meetings = Self {
             basis,
+            is_writing: other.campaign.header.plan.is_writing(step),
             all: Vec::new(),
             seconds: 0.0,
             left_out: 0,
@@ -117,7 +119,7 @@ impl<'b, 'a> Meetings<'b, 'a> {
         let mut of_hosts: BTreeMap<(u32, &str), Vec<f64>> = BTreeMap::new();
         for meeting in &self.all {
             if self.basis == Basis::Slices {
-                pairs.starts.extend(meeting.start(judged));
+                pairs.starts.extend(self.start(meeting, judged));
             } else {
                 let Some(ratio) = meeting.of_step(judged) else {
                     continue;
@@ -140,6 +142,27 @@ impl<'b, 'a> Meetings<'b, 'a> {
         pairs
     }
 
+    /// What a start says.
+    fn start(&self, meeting: &Meeting<'_, '_>, judged: &Judged) -> Option<StartPairs> {
+        let of_turns = |is_rate: bool| {
+            let limit = meeting.most_taken(is_rate, self.is_writing);
+            let (bases, other) = (&meeting.base_turns, &meeting.turns);
+            start_pairs(meeting.block, bases, other, is_rate, limit)
+        };
+        let pairs = match judged.source {
+            Source::Rate => of_turns(true)?,
+            Source::Cpu => of_turns(false)?,
+            Source::Stalls => of_turns(true)?.stalls()?,
+            Source::Step => StartPairs::plain(meeting.block, meeting.of_step(judged)?),
+        };
+        let of_trial = meeting.other.record.and_then(TrialRecord::start);
+        Some(StartPairs {
+            load: of_trial.and_then(|of| of.load).unwrap_or(1),
+            link: of_trial.and_then(|of| of.link),
+            ..pairs
+        })
+    }
+
     /// Blocks or starts that have run on both sides, those left out included.
     pub fn done(&self) -> usize {
         let blocks = self.all.iter().map(|meeting| meeting.block);
@@ -150,7 +173,7 @@ impl<'b, 'a> Meetings<'b, 'a> {
     /// and over those.
     pub fn by_form(&self, form: Form) -> Vec<(u32, f64, f64)> {
         let of_start = |meeting: &Meeting<'_, '_>| {
-            let limit = meeting.other.limits.turn_cores;
+            let limit = meeting.most_taken(true, self.is_writing);
             let (plain, of_form) = by_form(&meeting.base_turns, &meeting.turns, form, limit)?;
             Some((meeting.block, plain, of_form))
         };
@@ -232,24 +255,13 @@ impl Meeting<'_, '_> {
         ns as f64 / NS_PER_S
     }
 
-    fn start(&self, judged: &Judged) -> Option<StartPairs> {
-        let of_trial = self.other.record.and_then(TrialRecord::start);
-        self.start_of(judged).map(|start| StartPairs {
-            load: of_trial.and_then(|of| of.load).unwrap_or(1),
-            link: of_trial.and_then(|of| of.link),
-            ..start
-        })
-    }
-
-    fn start_of(&self, judged: &Judged) -> Option<StartPairs> {
-        let limit = self.other.limits.turn_cores;
-        let of_turns =
-            |is_rate| start_pairs(self.block, &self.base_turns, &self.turns, is_rate, limit);
-        match judged.source {
-            Source::Rate => of_turns(true),
-            Source::Cpu => of_turns(false),
-            Source::Stalls => of_turns(true)?.stalls(),
-            Source::Step => Some(StartPairs::plain(self.block, self.of_step(judged)?)),
+    /// What others may take of a turn, in cores, before its round is left out. Turns that read are
+    /// more alike than what others take leaves them. Turns that write vary more by themselves, and
+    /// CPU per operation hardly moves: there leaving a round out costs more than it gains.
+    fn most_taken(&self, is_rate: bool, is_writing: bool) -> f64 {
+        match is_rate && !is_writing {
+            true => self.other.limits.turn_cores,
+            false => f64::INFINITY,
         }
     }
 
