@@ -66,7 +66,7 @@ mod tests {
     use crate::leftovers::refuse_busy;
 
     #[test]
-    fn data_of_a_full_disk_is_removed_and_that_of_a_process_is_not() {
+    fn a_full_disk_is_not_a_process_that_runs_on() {
         let busy = refuse_busy("/data".as_ref(), &[7]);
         assert!(LabError::is_of_processes(&busy));
         let full: Result<(), _> = Err(LabError::Machine("the disk is full".into()));

@@ -175,7 +175,9 @@ fn profile(
         }
     };
     let ended = profiled();
-    remove_data(&data_dir, run.observer);
+    if !LabError::is_of_processes(&ended) {
+        remove_data(&data_dir, run.observer);
+    }
     LabError::costs_one_trial(ended)
 }
 
