@@ -1,5 +1,6 @@
-//! The load's own modules, compiled with locks and shared numbers of a scheduler that chooses who
-//! goes on at each of them, and models of how its threads meet. For tests alone.
+//! The load's own modules, compiled with what they take from `load/src/sync.rs` as locks and shared
+//! numbers of a scheduler, which chooses who goes on at each of them, and models of how threads
+//! meet. What modules take from the standard library the scheduler does not see. For tests alone.
 
 #![allow(dead_code, reason = "models need a part of what the modules have")]
 
