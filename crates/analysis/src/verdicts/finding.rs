@@ -254,7 +254,8 @@ pub struct OfStart {
     pub typical: Option<f64>,
     /// Rounds that count.
     pub rounds: usize,
-    /// Rounds left out because a witness saw the machine disturbed in one of their turns.
+    /// Rounds left out because a witness saw the machine disturbed in one of their turns: of the
+    /// throughput of steps that read, whose rounds alone are.
     pub disturbed: usize,
 }
 
