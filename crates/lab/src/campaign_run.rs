@@ -10,7 +10,7 @@ use crate::confirm::StopRule;
 use crate::error::LabError;
 use crate::message::TrialOrder;
 use crate::states::States;
-use crate::trial_process::{Runner, remove_data, write_trial_failed};
+use crate::trial_process::{Runner, remove_data_after, write_trial_failed};
 
 /// A campaign that runs.
 pub(crate) struct CampaignRun<'a, 'o> {
@@ -44,9 +44,7 @@ impl CampaignRun<'_, '_> {
         let _reserve = Reserve::take(&self.runner.campaign.path);
         let data_dir = self.trial_data_dir(scheduled, attempt);
         let end = self.run_with_data(scheduled, attempt, dir, &data_dir);
-        if !LabError::is_of_processes(&end) {
-            remove_data(&data_dir, self.observer);
-        }
+        remove_data_after(&end, &data_dir, self.observer);
         LabError::costs_one_trial(end)
     }
 

@@ -50,26 +50,7 @@ impl LabError {
         ended.or_else(|error| Ok(Err(error.of_one_trial()?)))
     }
 
-    /// Whether processes run on that work with the campaign's data: it stays below them.
-    pub(crate) fn is_of_processes<T>(end: &Result<T, Self>) -> bool {
-        matches!(end, Err(Self::Processes(_)))
-    }
-
     pub(crate) fn io(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
         Self::Io(format!("{what}: {error}"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::leftovers::refuse_busy;
-
-    #[test]
-    fn a_full_disk_is_not_a_process_that_runs_on() {
-        let busy = refuse_busy("/data".as_ref(), &[7]);
-        assert!(LabError::is_of_processes(&busy));
-        let full: Result<(), _> = Err(LabError::Machine("the disk is full".into()));
-        assert!(!LabError::is_of_processes(&full));
     }
 }

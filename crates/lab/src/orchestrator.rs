@@ -23,7 +23,7 @@ use crate::observer::{CampaignEnd, Notice, Observer};
 use crate::passwords::Passwords;
 use crate::places::{DataTurn, remove_data_dir, take_data_root};
 use crate::states::{STATES_FOLDER, States};
-use crate::trial_process::{Runner, remove_data};
+use crate::trial_process::{Runner, remove_data_after};
 
 /// A trial that was disturbed from outside is repeated this often.
 const MOST_REPEATS: u32 = 2;
@@ -150,9 +150,7 @@ impl Setting<'_> {
         let end = body(&mut run);
         // Of one that was interrupted, too: resuming it makes all data again. And of one that
         // failed, because the data may be what filled the disk.
-        if !LabError::is_of_processes(&end) {
-            remove_data(&data_dir, run.observer);
-        }
+        remove_data_after(&end, &data_dir, run.observer);
         end
     }
 }

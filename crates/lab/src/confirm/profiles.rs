@@ -16,7 +16,7 @@ use plimsoll_store::{
 use crate::campaign_run::CampaignRun;
 use crate::error::LabError;
 use crate::observer::Notice;
-use crate::trial_process::remove_data;
+use crate::trial_process::remove_data_after;
 
 const WARM_UP_NS: u64 = 500_000_000;
 /// Each server is started and profiled so many times: one start cannot show which functions' time
@@ -175,9 +175,7 @@ fn profile(
         }
     };
     let ended = profiled();
-    if !LabError::is_of_processes(&ended) {
-        remove_data(&data_dir, run.observer);
-    }
+    remove_data_after(&ended, &data_dir, run.observer);
     LabError::costs_one_trial(ended)
 }
 

@@ -211,6 +211,18 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), LabError> {
         .map_err(|error| LabError::io(format!("failed to make {}", dir.display()), error))
 }
 
+/// [`remove_data`] of what ended so. Below a process that runs on it stays: a server whose
+/// environment may not be read is known by its identity alone, which is not looked for again.
+pub(crate) fn remove_data_after<T>(
+    end: &Result<T, LabError>,
+    dir: &Path,
+    observer: &mut dyn Observer,
+) {
+    if !matches!(end, Err(LabError::Processes(_))) {
+        remove_data(dir, observer);
+    }
+}
+
 /// Data that stays behind takes space and spoils nothing. That of a process that runs on stays.
 pub(crate) fn remove_data(dir: &Path, observer: &mut dyn Observer) {
     let working = working_below(dir);
@@ -223,5 +235,39 @@ pub(crate) fn remove_data(dir: &Path, observer: &mut dyn Observer) {
     }
     if let Err(error) = remove_data_dir(dir) {
         observer.notice(Notice::Warning(&format!("{error}; remove it by hand")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+    use crate::leftovers::refuse_busy;
+
+    struct Deaf(AtomicUsize);
+
+    impl Observer for Deaf {
+        fn notice(&mut self, _: Notice<'_>) {}
+
+        fn stop_requests(&self) -> &AtomicUsize {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn data_stays_below_a_process_that_runs_on_and_not_on_a_full_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let stays_after = |end: Result<(), LabError>| {
+            fs::create_dir_all(&data).unwrap();
+            remove_data_after(&end, &data, &mut Deaf(AtomicUsize::new(0)));
+            data.exists()
+        };
+        assert!(stays_after(refuse_busy("/data".as_ref(), &[7])));
+        assert!(!stays_after(Err(LabError::Machine(
+            "the disk is full".into()
+        ))));
+        assert!(!stays_after(Ok(())));
     }
 }
