@@ -339,6 +339,7 @@ fn disturbed_rounds_leave_and_a_disturbed_machine_does_not() {
         let mut of_slow = view.findings.all.iter().filter(is_slow);
         let slow = of_slow.find(|finding| finding.role == role).unwrap();
         assert_eq!(slow.left_out, 0);
+        assert!(role != Role::Throughput || slow.call.word() == "regression");
         let starts = slow.by_start.iter();
         starts
             .map(|start| (start.rounds, start.disturbed))
