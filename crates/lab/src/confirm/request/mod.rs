@@ -37,7 +37,7 @@ const SLICES_TIME_NS: u64 = 60 * SECOND_NS;
 /// How often the data of each cell is made by default, without a budget.
 pub(crate) const LOADS: u32 = 2;
 /// With a budget there are no more starts than this: a step that needs more is not worth them.
-const MOST_STARTS: u32 = 32;
+const MOST_STARTS: u32 = 64;
 /// And no more loads, while it has time for them: with four and more an interval has what loads
 /// differ by in it, whatever the test, and with each more it is narrower.
 pub(crate) const LOADS_IN_BUDGET: u32 = 16;
