@@ -12,13 +12,15 @@ fi
 # PostgreSQL's user must be able to enter what root makes.
 umask 022
 
-missing=""
-while read -r name; do
-    case $name in '' | '#'*) continue ;; esac
-    "$1" --cache "$PLIMSOLL_CACHE/builds" build add "$name" </dev/null || missing="$missing $name"
-done <"$2"
+# Two at a time: while one waits for the network another is unpacked or compiled.
+missing=$(mktemp)
+export missing
+trap 'rm -f "$missing"' EXIT
+# shellcheck disable=SC2016 # the inner shell expands them
+grep -v -e '^#' -e '^$' "$2" | xargs -P 2 -I NAME sh -c \
+    '"$1" --cache "$PLIMSOLL_CACHE/builds" build add "$2" </dev/null || echo "$2" >>"$missing"' sh "$1" NAME
 
-if [ -n "$missing" ]; then
-    echo "not fetched:$missing" >&2
+if [ -s "$missing" ]; then
+    echo "not fetched: $(sort "$missing" | tr '\n' ' ')" >&2
     echo "The reasons are above. Tests that need these servers skip themselves, and that fails the run." >&2
 fi
