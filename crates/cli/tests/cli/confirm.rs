@@ -758,7 +758,8 @@ fn a_candidate_that_dies_within_a_budget_is_told_and_its_start_runs_again_whole(
         "later starts left it out: {reason}"
     );
     let before = starts("point-query");
-    assert!(before.contains(&2), "{before:?}");
+    let of = comparison(&place, "point-query", "sqlite.wal_off");
+    assert!(before.contains(&2), "{of:#}");
 
     let output = place.run(&["resume"]);
     let stderr = text(&output.stderr);
