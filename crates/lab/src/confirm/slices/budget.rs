@@ -168,6 +168,12 @@ impl<'a> BudgetWatch<'a> {
         }
     }
 
+    /// What a step took in the last start, turns left out.
+    pub fn step_cost(&self) -> Duration {
+        let first = Duration::from_secs_f64(FIRST_STEP_S);
+        self.last.map_or(first, |last| last.step)
+    }
+
     /// Notes what a start took.
     pub fn book(&mut self, cost: Cost) {
         self.last = Some(cost);

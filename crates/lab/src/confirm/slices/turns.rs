@@ -19,6 +19,8 @@ const MOST_WARM_UPS: u32 = 5;
 const AGING_NS: u64 = 500_000_000;
 /// What counts of a turn begins behind its first tenth, unless operations are longer than that.
 const DISCARDED: u64 = 10;
+/// A step whose operations are longer than a turn has at most so many times as long for its rounds.
+const MOST_TIMES: f64 = 4.0;
 /// A turn's report may be this late, on top of what the trial itself waits for a worker in an
 /// operation.
 const REPORT_PATIENCE: Duration = Duration::from_secs(30);
@@ -29,6 +31,19 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 struct TurnLength {
     length_ns: u64,
     discarded_ns: u64,
+    /// The mean length of an operation, of the candidate whose are longest.
+    operation_ns: u64,
+}
+
+impl TurnLength {
+    /// How long a step has turns that would usually have them for `usual`, if there are `spare`
+    /// seconds for more. A turn ends with its operation: with as much time as others a step of long
+    /// operations has few rounds, and others meet more of them.
+    fn time(&self, usual: Duration, spare: Duration) -> Duration {
+        let times = self.operation_ns as f64 / self.length_ns as f64;
+        let more = usual.mul_f64(times.clamp(1.0, MOST_TIMES) - 1.0);
+        usual + more.min(spare)
+    }
 }
 
 /// A step whose turns go on.
@@ -47,8 +62,9 @@ struct StepRounds<'s> {
 
 impl Start<'_, '_> {
     pub(super) fn run_step(&mut self, index: usize, step: &Step) {
-        let limit = self.times.of(step);
         let length = self.warm_up(step);
+        let usual = self.times.of(step);
+        let limit = length.time(usual, self.spare(index));
         let mut of_step = StepRounds {
             step,
             index,
@@ -70,9 +86,20 @@ impl Start<'_, '_> {
             }
         }
         self.in_turns.0 += 1;
-        self.in_turns.1 += of_step.begin.elapsed();
+        // What is more than usual is a part of what the step costs.
+        self.in_turns.1 += of_step.begin.elapsed().min(usual);
         let turns = self.sum_up(&of_step);
         self.candidates.observer.notice(Notice::StepTurns(&turns));
+    }
+
+    /// What a budget has left for the start that this step and those behind it do not need. None
+    /// without one.
+    fn spare(&self, index: usize) -> Duration {
+        let needed = |step: &Step| self.times.of(step) + self.step_cost;
+        let needed: Duration = self.steps[index..].iter().map(needed).sum();
+        self.until.map_or(Duration::ZERO, |until| {
+            until.saturating_duration_since(Instant::now() + needed)
+        })
     }
 
     /// Gives each candidate a turn that is not recorded, and chooses the length of those that are.
@@ -100,6 +127,7 @@ impl Start<'_, '_> {
         TurnLength {
             length_ns,
             discarded_ns,
+            operation_ns: longest_operation_ns,
         }
     }
 
@@ -265,6 +293,41 @@ impl Start<'_, '_> {
                 })
                 .collect(),
             warnings,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `scan` had 9 rounds of turns in a start in which others had 16.
+    #[test]
+    fn a_step_of_long_operations_has_as_many_rounds_as_others() {
+        let time = |operation_ms: u64, spare_ms: u64| {
+            let length = TurnLength {
+                length_ns: 20_000_000,
+                discarded_ns: 0,
+                operation_ns: operation_ms * 1_000_000,
+            };
+            length.time(Duration::from_millis(800), Duration::from_millis(spare_ms))
+        };
+        let cases = [
+            (0, 60_000, 800),
+            (20, 60_000, 800),
+            (30, 60_000, 1200),
+            (40, 60_000, 1600),
+            (500, 60_000, 3200),
+            (40, 500, 1300),
+            (40, 0, 800),
+        ];
+        for (operation_ms, spare_ms, expected_ms) in cases {
+            let expected = Duration::from_millis(expected_ms);
+            assert_eq!(
+                time(operation_ms, spare_ms),
+                expected,
+                "{operation_ms} {spare_ms}"
+            );
         }
     }
 }
