@@ -746,8 +746,7 @@ fn a_candidate_that_dies_within_a_budget_is_told_and_its_start_runs_again_whole(
         stderr.contains("1 trial is not complete; logs are in "),
         "{stderr}"
     );
-    let starts = |step: &str| -> Vec<u64> {
-        let of = comparison(&place, step, "sqlite.wal_off");
+    let starts = |of: &Value| -> Vec<u64> {
         let starts = of["starts"].as_array().unwrap().iter();
         starts.map(|of| of["start"].as_u64().unwrap()).collect()
     };
@@ -757,9 +756,9 @@ fn a_candidate_that_dies_within_a_budget_is_told_and_its_start_runs_again_whole(
         reason.starts_with("the cell crashed in 1 of 2 starts: signal 9"),
         "later starts left it out: {reason}"
     );
-    let before = starts("point-query");
-    let of = comparison(&place, "point-query", "sqlite.wal_off");
-    assert!(before.contains(&2), "{of:#}");
+    let read = comparison(&place, "point-query", "sqlite.wal_off");
+    let before = starts(&read);
+    assert!(before.contains(&2), "{read:#}");
 
     let output = place.run(&["resume"]);
     let stderr = text(&output.stderr);
@@ -774,9 +773,10 @@ fn a_candidate_that_dies_within_a_budget_is_told_and_its_start_runs_again_whole(
         assert_eq!(steps, ["point-query", "delete"]);
     }
     assert_eq!(again.count(), 3, "the start was repeated whole");
-    let of = comparison(&place, "point-query", "sqlite.wal_off");
-    assert_eq!(starts("point-query"), before, "{of:#}");
-    assert!(starts("delete").contains(&2));
+    let read = comparison(&place, "point-query", "sqlite.wal_off");
+    assert_eq!(starts(&read), before, "{read:#}");
+    let written = comparison(&place, "delete", "sqlite.wal_off");
+    assert!(starts(&written).contains(&2), "{written:#}");
 }
 
 #[test]

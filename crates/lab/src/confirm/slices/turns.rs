@@ -20,7 +20,7 @@ const AGING_NS: u64 = 500_000_000;
 /// What counts of a turn begins behind its first tenth, unless operations are longer than that.
 const DISCARDED: u64 = 10;
 /// A step whose operations are longer than a turn has at most so many times as long for its rounds.
-const MOST_TIMES: f64 = 4.0;
+const MOST_FOR_LONG: f64 = 4.0;
 /// A turn's report may be this late, on top of what the trial itself waits for a worker in an
 /// operation.
 const REPORT_PATIENCE: Duration = Duration::from_secs(30);
@@ -41,7 +41,7 @@ impl TurnLength {
     /// operations has few rounds, and others meet more of them.
     fn time(&self, usual: Duration, spare: Duration) -> Duration {
         let times = self.operation_ns as f64 / self.length_ns as f64;
-        let more = usual.mul_f64(times.clamp(1.0, MOST_TIMES) - 1.0);
+        let more = usual.mul_f64(times.clamp(1.0, MOST_FOR_LONG) - 1.0);
         usual + more.min(spare)
     }
 }
