@@ -161,3 +161,22 @@ pub struct StepTurns {
     /// What speaks against the numbers.
     pub warnings: Vec<String>,
 }
+
+/// Keeps the remarks and warnings of a test.
+#[cfg(test)]
+#[derive(Default)]
+pub(crate) struct Heard(pub Vec<String>, AtomicUsize);
+
+#[cfg(test)]
+impl Observer for Heard {
+    fn notice(&mut self, notice: Notice<'_>) {
+        match notice {
+            Notice::Remark(text) | Notice::Warning(text) => self.0.push(text.to_owned()),
+            _ => {}
+        }
+    }
+
+    fn stop_requests(&self) -> &AtomicUsize {
+        &self.1
+    }
+}

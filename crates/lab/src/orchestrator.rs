@@ -486,29 +486,12 @@ fn installed_build(builds: &BuildCache, build: &BuildHeader) -> Result<Installed
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
-
     use plimsoll_core::plan::Plan;
     use plimsoll_store::Store;
     use plimsoll_store::header::{CampaignHeader, FORMAT};
 
     use super::*;
-
-    #[derive(Default)]
-    struct Heard(Vec<String>, AtomicUsize);
-
-    impl Observer for Heard {
-        fn notice(&mut self, notice: Notice<'_>) {
-            match notice {
-                Notice::Remark(text) | Notice::Warning(text) => self.0.push(text.to_owned()),
-                _ => {}
-            }
-        }
-
-        fn stop_requests(&self) -> &AtomicUsize {
-            &self.1
-        }
-    }
+    use crate::observer::Heard;
 
     const PLAN: &str = "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"postgres@18\"]\n\
                         configs = [\"cx10b\", \"cx10a\"]\n[sizes]\nrows = 1000\n\

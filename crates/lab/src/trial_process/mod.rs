@@ -240,20 +240,9 @@ pub(crate) fn remove_data(dir: &Path, observer: &mut dyn Observer) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
-
     use super::*;
     use crate::leftovers::refuse_busy;
-
-    struct Deaf(AtomicUsize);
-
-    impl Observer for Deaf {
-        fn notice(&mut self, _: Notice<'_>) {}
-
-        fn stop_requests(&self) -> &AtomicUsize {
-            &self.0
-        }
-    }
+    use crate::observer::Heard;
 
     #[test]
     fn data_stays_below_a_process_that_runs_on_and_not_on_a_full_disk() {
@@ -261,7 +250,7 @@ mod tests {
         let data = folder.path().join("data");
         let stays_after = |end: Result<(), LabError>| {
             fs::create_dir_all(&data).unwrap();
-            remove_data_after(&end, &data, &mut Deaf(AtomicUsize::new(0)));
+            remove_data_after(&end, &data, &mut Heard::default());
             data.exists()
         };
         assert!(stays_after(refuse_busy("/data".as_ref(), &[7])));
