@@ -12,7 +12,7 @@ cache=/c
 cat >"$scratch/program" <<'EOF'
 #!/bin/sh
 echo "$*" >>"$CALLS"
-case $* in *gone*) exit 3 ;; esac
+case $* in *gone*) exit 3 ;; *slow*) exec sleep 60 ;; esac
 EOF
 chmod +x "$scratch/program"
 export CALLS="$scratch/calls"
@@ -50,6 +50,23 @@ a@1
 EOF
 if [ "$(cat "$CALLS")" != "--cache /c/builds build add a@1" ]; then
     echo "fetch-builds: called as \"$(cat "$CALLS")\""
+    failures=$((failures + 1))
+fi
+# Interrupted, it leaves no file.
+mkdir "$scratch/tmp"
+: >"$CALLS"
+echo slow@1 >"$scratch/list"
+TMPDIR="$scratch/tmp" PLIMSOLL_CACHE="$cache" setsid sh "$script" "$scratch/program" "$scratch/list" 2>/dev/null &
+fetching=$!
+tries=600
+until [ -s "$CALLS" ] || [ "$tries" -eq 0 ]; do
+    sleep 0.1
+    tries=$((tries - 1))
+done
+kill -s TERM -- "-$fetching"
+wait "$fetching" 2>/dev/null || :
+if [ ! -s "$CALLS" ] || [ -n "$(ls "$scratch/tmp")" ]; then
+    echo "fetch-builds: interrupted, it leaves $(ls "$scratch/tmp")"
     failures=$((failures + 1))
 fi
 cache=""

@@ -57,9 +57,10 @@ if [ -n "$packages" ]; then
         # Tests start servers of their own: none of the packages' services is started, now or at the next boot.
         policy=/usr/sbin/policy-rc.d
         if [ -e $policy ]; then policy=""; else
+            trap 'as_root rm -f "$policy"' EXIT
+            trap 'exit 130' INT TERM
             printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
             as_root chmod 755 $policy
-            trap 'as_root rm -f "$policy"' EXIT
         fi
         # shellcheck disable=SC2086 # one word per package
         apt install --no-install-recommends $packages

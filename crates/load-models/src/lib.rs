@@ -1,7 +1,11 @@
 //! The load's own modules, compiled with what they take from `load/src/sync.rs` as locks and shared
 //! numbers of a scheduler, which chooses who goes on at each of them, and models of how threads
 //! meet. What modules take from the standard library the scheduler does not see. For tests alone.
+//!
+//! The modules' own unit tests run in the load, and not under a scheduler: `cargo test --lib` finds
+//! nothing here.
 
+#![cfg(not(test))]
 #![allow(dead_code, reason = "models need a part of what the modules have")]
 
 #[path = "../../load/src/arrival.rs"]
