@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{Audit, Facts, Finding, folders};
 
@@ -15,6 +15,7 @@ const MARKER: &str = ".plimsoll-data";
 const MARK: &str = "PLIMSOLL_TRIAL=";
 /// A file system answers at once, or not at all.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
 /// Invariant 5: a data folder holds its marker alone, unless a campaign may go on.
 pub(crate) fn audit_data(audit: &mut Audit, data: &Path, facts: &Facts) {
@@ -55,8 +56,8 @@ pub fn processes_of(data: &Path) -> Vec<String> {
                 .filter_map(|depth| path.ancestors().nth(*depth));
             above.any(|above| is_data(above, path, pid, &data))
         };
-        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         let is_left = || {
+            let environment = environment_of(&entry.path());
             let mut marks = environment
                 .split(|byte| *byte == 0)
                 .filter_map(|word| word.strip_prefix(MARK.as_bytes()));
@@ -74,6 +75,29 @@ pub fn processes_of(data: &Path) -> Vec<String> {
         }
     }
     found
+}
+
+/// A process's environment. For a moment after it has begun a program it has none yet, and what is
+/// read meanwhile may be a part of the one before. It is whole if it is as long as its `stat` says:
+/// where it ends (51) less where it begins (50), once there is a place where the program's code
+/// begins (26).
+fn environment_of(process: &Path) -> Vec<u8> {
+    let deadline = Instant::now() + ANSWER_LIMIT;
+    loop {
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        let stat = fs::read(process.join("stat")).unwrap_or_default();
+        let stat = String::from_utf8_lossy(&stat);
+        let from_third: Vec<&str> = stat.rsplit(") ").next().unwrap_or("").split(' ').collect();
+        let field = |number: usize| from_third.get(number - 3)?.parse::<usize>().ok();
+        let size = field(51).and_then(|end| end.checked_sub(field(50)?));
+        let is_whole = field(26) > Some(0) && size == Some(environment.len());
+        // The kernel's own threads have no program.
+        let has_program = fs::read_link(process.join("exe")).is_ok();
+        if is_whole || !has_program || Instant::now() >= deadline {
+            return environment;
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
 }
 
 /// Whether `above`, as a process has it, is our folder `data`: by what the file system says. Where it

@@ -230,6 +230,33 @@ fn a_process_that_works_for_the_folder_is_found() {
     assert!(folders.findings(&Facts::default()).is_empty());
 }
 
+/// For some microseconds it has no environment: one of thirty looks found nobody.
+#[test]
+fn a_process_that_begins_a_program_is_found_all_the_while() {
+    let folders = Folders::new();
+    let data = folders.dir.path().join("data").canonicalize().unwrap();
+    let mut child = Command::new("sh")
+        .args([
+            "-c",
+            r#"echo up; exec sh -c "$0" "$0""#,
+            r#"exec sh -c "$0" "$0""#,
+        ])
+        .env("PLIMSOLL_TRIAL", data.join("campaign/1-a1"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let output = child.stdout.take().unwrap();
+    BufReader::new(output).read_line(&mut line).unwrap();
+    let looks = 400;
+    let lost = (0..looks)
+        .filter(|_| processes_of(&data).is_empty())
+        .count();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(lost, 0, "of {looks}");
+}
+
 /// PostgreSQL's sessions have no environment, and deeper down another data folder may be.
 #[test]
 fn processes_are_known_by_their_mark_or_by_where_they_work() {

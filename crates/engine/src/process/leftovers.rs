@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{DumpableBehavior, Gid, Uid, geteuid, set_dumpable_behavior};
 use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
@@ -27,6 +27,8 @@ const TITLED: &str = "postgres";
 const MOST_BYTES: u64 = 4 << 20;
 /// A file system answers at once, or not at all.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+/// What the kernel does at the beginning of a program takes some microseconds of CPU.
+const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
 /// Ends every process of the trials of `dir`, and all that these have started: it is a data folder,
 /// a campaign's data in one, or a trial's. Waits for their end, within reason, and returns the
@@ -227,8 +229,36 @@ fn read_link(pid: u32, link: &str) -> Option<PathBuf> {
     as_owner(pid, || fs::read_link(format!("/proc/{pid}/{link}"))).ok()
 }
 
+/// A process's environment. For a moment after a process has begun a program it has none yet, and who
+/// reads it meanwhile gets a part of the one before: then it is read again.
+fn environment(pid: u32) -> Option<Vec<u8>> {
+    let deadline = Instant::now() + ANSWER_LIMIT;
+    loop {
+        let environment = read(pid, "environ")?;
+        let is_whole = environment_size(pid) == Some(environment.len() as u64);
+        if is_whole || Instant::now() >= deadline {
+            return Some(environment);
+        }
+        // The kernel's own threads have no program.
+        read_link(pid, "exe")?;
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// How many bytes a process's environment has, at most [`MOST_BYTES`]; `None` until its program has
+/// begun. By fields of its `stat`: where in its memory the code begins (26), which the kernel says
+/// last, and where the environment begins and ends (50 and 51).
+fn environment_size(pid: u32) -> Option<u64> {
+    let stat = read(pid, "stat")?;
+    let stat = String::from_utf8_lossy(&stat);
+    // The second, its name, may have blanks in it.
+    let from_third: Vec<&str> = stat.rsplit(") ").next()?.split(' ').collect();
+    let field = |number: usize| from_third.get(number - 3)?.parse::<u64>().ok();
+    (field(26)? > 0).then_some(field(51)?.checked_sub(field(50)?)?.min(MOST_BYTES))
+}
+
 fn mark(pid: u32) -> Option<PathBuf> {
-    let environment = read(pid, "environ")?;
+    let environment = environment(pid)?;
     let mark = environment
         .split(|&byte| byte == 0)
         .find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="))?;
@@ -275,11 +305,15 @@ fn is_postgres(pid: u32) -> bool {
     name.is_some_and(|name| is_server_or_link(name, TITLED))
 }
 
-/// Whether a process has no environment any more, but what it wrote in its place. One whose program
-/// has just begun has none yet, nor arguments.
+/// Whether a process has no environment any more, but what it wrote in its place.
 fn has_title(pid: u32) -> bool {
-    let has_begun = read(pid, "cmdline").is_some_and(|arguments| !arguments.is_empty());
-    has_begun && read(pid, "environ").is_some_and(|text| !text.contains(&b'='))
+    has_begun(pid) && environment(pid).is_some_and(|text| !text.contains(&b'='))
+}
+
+/// Whether a process has arguments. One whose program has just begun has none yet, nor an
+/// environment.
+fn has_begun(pid: u32) -> bool {
+    read(pid, "cmdline").is_some_and(|arguments| !arguments.is_empty())
 }
 
 /// `-D DIR/...`, `--datadir=DIR/...`.
@@ -652,6 +686,25 @@ mod tests {
         assert_eq!(other.try_wait().unwrap(), None);
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+
+    /// For some microseconds it has neither environment nor arguments; so was one of thirty looks
+    /// at this process.
+    #[test]
+    fn a_process_that_begins_a_program_has_its_mark_all_the_while() {
+        let mut child = start(
+            r#"again='exec /bin/sh -c "$0" "$0"'; exec /bin/sh -c "$again" "$again""#,
+            |command| {
+                command.env(MARK, "/x");
+            },
+        );
+        let looks = 20_000;
+        let lost = (0..looks)
+            .filter(|_| mark(child.id()).as_deref() != Some(Path::new("/x")))
+            .count();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(lost, 0, "of {looks}");
     }
 
     /// A container of another user has a folder of that name on a file system that answers nobody
