@@ -22,7 +22,7 @@ use plimsoll_testkit::cached_build;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{Place, UNDECIDED, processes_in, text, wait, wait_until};
+use crate::support::{LIMITS, Place, UNDECIDED, processes_in, text, wait, wait_until};
 
 const PLAN: &str = r#"
 name = "tests"
@@ -720,7 +720,7 @@ fn a_candidate_that_dies_is_told_and_the_others_go_on() {
 /// forgotten, and so was all that this start had measured.
 #[test]
 fn a_candidate_that_dies_within_a_budget_is_told_and_its_start_runs_again_whole() {
-    let place = screened(PLAN);
+    let place = screened(&format!("{PLAN}{LIMITS}"));
     let child = place.spawn(&[
         "confirm",
         "--step",

@@ -31,7 +31,7 @@ duration = "1s"
 
 /// For a plan of slices whose starts must all count: other tests run at the same time.
 pub const LIMITS: &str =
-    "[limits]\nforeign = \"90%\"\nsteal = \"90%\"\nturn = \"90%\"\nleak = \"90%\"\n";
+    "[limits]\nforeign = \"99.9%\"\nsteal = \"99.9%\"\nturn = \"99.9%\"\nleak = \"99.9%\"\n";
 
 /// A folder with a plan, a store and a data folder.
 pub struct Place {
