@@ -15,6 +15,8 @@ const MARKER: &str = ".plimsoll-data";
 const MARK: &str = "PLIMSOLL_TRIAL=";
 /// A file system answers at once, or not at all.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+/// What the kernel does at the beginning of a program takes some microseconds of CPU.
+const BEGIN_LIMIT: Duration = Duration::from_millis(100);
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
 /// Invariant 5: a data folder holds its marker alone, unless a campaign may go on.
@@ -82,7 +84,7 @@ pub fn processes_of(data: &Path) -> Vec<String> {
 /// where it ends (51) less where it begins (50), once there is a place where the program's code
 /// begins (26).
 fn environment_of(process: &Path) -> Vec<u8> {
-    let deadline = Instant::now() + ANSWER_LIMIT;
+    let deadline = Instant::now() + BEGIN_LIMIT;
     loop {
         let environment = fs::read(process.join("environ")).unwrap_or_default();
         let stat = fs::read(process.join("stat")).unwrap_or_default();

@@ -28,6 +28,7 @@ const MOST_BYTES: u64 = 4 << 20;
 /// A file system answers at once, or not at all.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 /// What the kernel does at the beginning of a program takes some microseconds of CPU.
+const BEGIN_LIMIT: Duration = Duration::from_millis(100);
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
 /// Ends every process of the trials of `dir`, and all that these have started: it is a data folder,
@@ -215,14 +216,14 @@ impl ProcessIdentity {
 }
 
 fn read(pid: u32, file: &str) -> Option<Vec<u8>> {
-    let path = format!("/proc/{pid}/{file}");
-    let bytes = || {
-        let mut bytes = Vec::new();
-        let file = fs::File::open(&path)?;
-        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    as_owner(pid, bytes).ok()
+    as_owner(pid, || contents(pid, file)).ok()
+}
+
+fn contents(pid: u32, file: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = fs::File::open(format!("/proc/{pid}/{file}"))?;
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn read_link(pid: u32, link: &str) -> Option<PathBuf> {
@@ -232,10 +233,10 @@ fn read_link(pid: u32, link: &str) -> Option<PathBuf> {
 /// A process's environment. For a moment after a process has begun a program it has none yet, and who
 /// reads it meanwhile gets a part of the one before: then it is read again.
 fn environment(pid: u32) -> Option<Vec<u8>> {
-    let deadline = Instant::now() + ANSWER_LIMIT;
+    let deadline = Instant::now() + BEGIN_LIMIT;
     loop {
-        let environment = read(pid, "environ")?;
-        let is_whole = environment_size(pid) == Some(environment.len() as u64);
+        let (environment, stat) = environment_and_stat(pid)?;
+        let is_whole = environment_size(&stat) == Some(environment.len() as u64);
         if is_whole || Instant::now() >= deadline {
             return Some(environment);
         }
@@ -245,16 +246,22 @@ fn environment(pid: u32) -> Option<Vec<u8>> {
     }
 }
 
-/// How many bytes a process's environment has, at most [`MOST_BYTES`]; `None` until its program has
-/// begun. By fields of its `stat`: where in its memory the code begins (26), which the kernel says
-/// last, and where the environment begins and ends (50 and 51).
-fn environment_size(pid: u32) -> Option<u64> {
-    let stat = read(pid, "stat")?;
-    let stat = String::from_utf8_lossy(&stat);
+/// Both as the same user: to another the kernel does not say where the environment is.
+fn environment_and_stat(pid: u32) -> Option<(Vec<u8>, Vec<u8>)> {
+    let both = || Ok((contents(pid, "environ")?, contents(pid, "stat")?));
+    as_owner(pid, both).ok()
+}
+
+/// How many bytes a process's environment has by its `stat`, at most [`MOST_BYTES`]; `None` until its
+/// program has begun. By where in its memory the code begins (field 26), which the kernel says last,
+/// and where the environment begins and ends (50 and 51).
+fn environment_size(stat: &[u8]) -> Option<u64> {
+    let stat = String::from_utf8_lossy(stat);
     // The second, its name, may have blanks in it.
     let from_third: Vec<&str> = stat.rsplit(") ").next()?.split(' ').collect();
     let field = |number: usize| from_third.get(number - 3)?.parse::<u64>().ok();
-    (field(26)? > 0).then_some(field(51)?.checked_sub(field(50)?)?.min(MOST_BYTES))
+    let size = field(51)?.checked_sub(field(50)?)?;
+    (field(26)? > 0).then_some(size.min(MOST_BYTES))
 }
 
 fn mark(pid: u32) -> Option<PathBuf> {
@@ -651,6 +658,26 @@ mod tests {
         });
         assert_eq!(other.try_wait().unwrap(), None);
         assert!(end_below(&root).is_empty());
+        other.wait().unwrap();
+    }
+
+    /// Root in a container reads what runs as another user as that user, or is told nothing of where
+    /// its environment is, and waits for it.
+    #[test]
+    fn an_environment_of_another_user_is_whole_in_a_container_too() {
+        let test = "engine::an_environment_of_another_user_is_whole_in_a_container_too";
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let Some(mut other) = as_nobody(test, &root, "") else {
+            return;
+        };
+        let looking = CapabilitySet::SYS_PTRACE | CapabilitySet::PERFMON | CapabilitySet::SYS_ADMIN;
+        without_capabilities(looking, || {
+            let (environment, stat) = environment_and_stat(other.id()).unwrap();
+            assert_eq!(environment_size(&stat), Some(environment.len() as u64));
+            assert!(mark(other.id()).is_some());
+        });
+        other.kill().unwrap();
         other.wait().unwrap();
     }
 
