@@ -146,7 +146,7 @@ impl<'a> BudgetWatch<'a> {
         let count = (reads + writes).max(1) as f64;
         let usual = self.time.as_secs_f64();
         let [least, greatest] = [LEAST_TIMES, MOST_TIMES].map(|times| times * usual);
-        let still = f64::from(STARTS_FIRST.saturating_sub(self.booked).max(1));
+        let still = f64::from(self.starts_to_come());
         // Before the first start it is not known what one costs.
         let (setup, step, wanted) = match self.last {
             Some(last) => {
@@ -168,10 +168,21 @@ impl<'a> BudgetWatch<'a> {
         }
     }
 
-    /// What a step took in the last start, turns left out.
-    pub fn step_cost(&self) -> Duration {
-        let first = Duration::from_secs_f64(FIRST_STEP_S);
-        self.last.map_or(first, |last| last.step)
+    /// What these steps do not need of the next start's share of the budget, of which the first
+    /// [`STARTS_FIRST`] have one each. None before it is known what a start costs.
+    pub fn spare(&self, steps: &[Step]) -> Duration {
+        let Some(last) = self.last else {
+            return Duration::ZERO;
+        };
+        let times = self.times(steps);
+        let needed = steps.iter().map(|step| last.step + times.of(step));
+        let share = self.left() / self.starts_to_come();
+        share.saturating_sub(last.setup + needed.sum::<Duration>())
+    }
+
+    /// How many starts the budget that is left is for.
+    fn starts_to_come(&self) -> u32 {
+        STARTS_FIRST.saturating_sub(self.booked).max(1)
     }
 
     /// Notes what a start took.
@@ -674,6 +685,50 @@ mod tests {
         assert!(writes.iter().all(|&starts| starts >= 5), "{writes:?}");
         let unused = watch.left();
         assert!(unused < 60 * SECOND, "{unused:?}");
+    }
+
+    /// A minute for one step whose operations take four turns: it had three times more in each
+    /// start, and fewer starts.
+    #[test]
+    fn long_operations_cost_no_start_of_the_first() {
+        let one = steps(1, 0);
+        let budget = Budget {
+            time_ns: 60_000_000_000,
+            ..BUDGET
+        };
+        let (setup, step) = (3 * SECOND, SECOND);
+        let usual = Duration::from_millis(2400);
+        let starts = |times_more: u32| {
+            let mut watch = after(&budget, usual, Duration::ZERO, &one);
+            let mut starts = 0;
+            while watch.why_no_time(&one, starts).is_none() {
+                let (time, spare) = (watch.times(&one).read, watch.spare(&one));
+                watch.before += setup + step + time + (times_more * time).min(spare);
+                watch.book(Cost { setup, step });
+                starts += 1;
+            }
+            assert!(watch.spent() <= 61 * SECOND, "{:?}", watch.spent());
+            starts
+        };
+        assert!(starts(3) >= 7, "{}", starts(3));
+        assert_eq!(starts(3), starts(0));
+        // In three quarters of an hour there is time for it.
+        let all = steps(22, 10);
+        let budget = Budget {
+            time_ns: 45 * 60_000_000_000,
+            ..BUDGET
+        };
+        let mut watch = after(&budget, SECOND, 60 * SECOND, &all);
+        assert_eq!(
+            watch.spare(&all),
+            Duration::ZERO,
+            "what a start costs is not known"
+        );
+        watch.book(Cost {
+            setup: 20 * SECOND,
+            step: SECOND / 2,
+        });
+        assert!(watch.spare(&all) > 30 * SECOND, "{:?}", watch.spare(&all));
     }
 
     /// All steps have the same time in a budget of a few minutes: a step that writes costs

@@ -52,8 +52,8 @@ pub(super) struct Start<'a, 'o> {
     pub setup: Duration,
     /// How long its steps have turns.
     pub times: StepTime,
-    /// What a step took in the start before, turns left out.
-    pub step_cost: Duration,
+    /// What is left of its share of a budget, for steps whose operations are long.
+    pub spare: Duration,
     /// Of the steps that are over, how many there are and how long they had turns.
     pub in_turns: (u32, Duration),
 }
@@ -116,7 +116,9 @@ impl<'a, 'o> Start<'a, 'o> {
             + waits.max().unwrap_or_default();
         Ok(Self {
             times: which.times(confirm, cell),
-            step_cost: which.watch.map_or(Duration::ZERO, BudgetWatch::step_cost),
+            spare: which
+                .watch
+                .map_or(Duration::ZERO, |watch| watch.spare(&steps)),
             in_turns: (0, Duration::ZERO),
             confirm,
             seed: header.seed,

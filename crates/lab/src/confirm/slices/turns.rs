@@ -64,7 +64,8 @@ impl Start<'_, '_> {
     pub(super) fn run_step(&mut self, index: usize, step: &Step) {
         let length = self.warm_up(step);
         let usual = self.times.of(step);
-        let limit = length.time(usual, self.spare(index));
+        let limit = length.time(usual, self.spare);
+        self.spare -= limit - usual;
         let mut of_step = StepRounds {
             step,
             index,
@@ -86,20 +87,9 @@ impl Start<'_, '_> {
             }
         }
         self.in_turns.0 += 1;
-        // What is more than usual is a part of what the step costs.
-        self.in_turns.1 += of_step.begin.elapsed().min(usual);
+        self.in_turns.1 += of_step.begin.elapsed();
         let turns = self.sum_up(&of_step);
         self.candidates.observer.notice(Notice::StepTurns(&turns));
-    }
-
-    /// What a budget has left for the start that this step and those behind it do not need. None
-    /// without one.
-    fn spare(&self, index: usize) -> Duration {
-        let needed = |step: &Step| self.times.of(step) + self.step_cost;
-        let needed: Duration = self.steps[index..].iter().map(needed).sum();
-        self.until.map_or(Duration::ZERO, |until| {
-            until.saturating_duration_since(Instant::now() + needed)
-        })
     }
 
     /// Gives each candidate a turn that is not recorded, and chooses the length of those that are.
@@ -113,7 +103,8 @@ impl Start<'_, '_> {
         self.age(step);
         let all: Vec<usize> = (0..self.candidates.len()).collect();
         for candidate in self.order_of_round(step, 1, &all) {
-            let operation_ns = self.warm_up_one(candidate);
+            // One that is out has no say in how long the others' turns are.
+            let operation_ns = self.warm_up_one(candidate).unwrap_or(0);
             longest_operation_ns = longest_operation_ns.max(operation_ns);
         }
         // The same for all of them, and not by what a turn brings: otherwise turns with long
@@ -150,8 +141,9 @@ impl Start<'_, '_> {
     }
 
     /// Turns that are not recorded, until one is no faster than the one before. The mean length of
-    /// an operation in the last, in nanoseconds.
-    fn warm_up_one(&mut self, candidate: usize) -> u64 {
+    /// an operation in the last, in nanoseconds; at least a whole turn's if none came to its end.
+    /// `None` if the candidate is out.
+    fn warm_up_one(&mut self, candidate: usize) -> Option<u64> {
         let order = TurnOrder {
             round: 0,
             position: 0,
@@ -161,11 +153,8 @@ impl Start<'_, '_> {
         };
         let mut before: Option<u64> = None;
         for _ in 0..MOST_WARM_UPS {
-            let Some(operation_ns) = self
-                .take_turn(candidate, order)
-                .and_then(|turn| turn.operation_ns)
-            else {
-                return before.unwrap_or(WARM_UP_NS);
+            let Some(operation_ns) = self.take_turn(candidate, order)?.operation_ns else {
+                break;
             };
             let is_faster = before.is_some_and(|before| operation_ns < before - before / 20);
             let is_settled = before.is_some() && !is_faster;
@@ -174,7 +163,7 @@ impl Start<'_, '_> {
                 break;
             }
         }
-        before.unwrap_or(WARM_UP_NS)
+        Some(before.unwrap_or(WARM_UP_NS))
     }
 
     /// The candidates that are held against the base and not out, but for its second instance.
