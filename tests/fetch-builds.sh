@@ -16,7 +16,7 @@ umask 022
 missing=$(mktemp)
 export missing
 trap 'rm -f "$missing"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 # shellcheck disable=SC2016 # the inner shell expands them
 grep -v -e '^#' -e '^$' "$2" | xargs -P 2 -I NAME sh -c \
     '"$1" --cache "$PLIMSOLL_CACHE/builds" build add "$2" </dev/null || echo "$2" >>"$missing"' sh "$1" NAME

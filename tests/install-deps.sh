@@ -58,7 +58,7 @@ if [ -n "$packages" ]; then
         policy=/usr/sbin/policy-rc.d
         if [ -e $policy ]; then policy=""; else
             trap 'as_root rm -f "$policy"' EXIT
-            trap 'exit 130' INT TERM
+            trap 'exit 130' HUP INT TERM
             printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
             as_root chmod 755 $policy
         fi

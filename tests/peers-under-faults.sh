@@ -21,7 +21,7 @@ stop_server() {
     fi
 }
 trap 'stop_server; rm -rf "$dir"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' HUP INT TERM
 
 # until_true WHAT COMMAND...: at most a minute.
 until_true() {
