@@ -661,8 +661,8 @@ mod tests {
         other.wait().unwrap();
     }
 
-    /// Root in a container reads what runs as another user as that user, or is told nothing of where
-    /// its environment is, and waits for it.
+    /// Root in a container reads what runs as another user as that user. The kernel hides from it
+    /// where the environment is, and it waited for the rest of one that was whole.
     #[test]
     fn an_environment_of_another_user_is_whole_in_a_container_too() {
         let test = "engine::an_environment_of_another_user_is_whole_in_a_container_too";
