@@ -607,6 +607,8 @@ fn steps_that_are_known_leave_a_campaign_with_a_budget() {
 #[test]
 fn a_budget_that_has_no_room_says_so() {
     let place = Place::new();
+    let plan = fs::read_to_string(place.path("small.toml")).unwrap();
+    fs::write(place.path("small.toml"), plan + LIMITS).unwrap();
     assert_eq!(place.run(&["run", "small.toml"]).status.code(), Some(0));
     let output = place.run(&[
         "confirm", "--step", "qr100", "--budget", "1ms", "--reads", "0.001%",
