@@ -1,7 +1,7 @@
 //! Each invariant is broken once, and has to be found.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -230,6 +230,14 @@ fn a_process_that_works_for_the_folder_is_found() {
     assert!(folders.findings(&Facts::default()).is_empty());
 }
 
+/// Until it has written a line.
+fn wait_until_up(child: &mut Child) {
+    let output = child.stdout.take().unwrap();
+    BufReader::new(output)
+        .read_line(&mut String::new())
+        .unwrap();
+}
+
 /// For some microseconds it has no environment: one of thirty looks found nobody.
 #[test]
 fn a_process_that_begins_a_program_is_found_all_the_while() {
@@ -245,9 +253,7 @@ fn a_process_that_begins_a_program_is_found_all_the_while() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    let output = child.stdout.take().unwrap();
-    BufReader::new(output).read_line(&mut line).unwrap();
+    wait_until_up(&mut child);
     let looks = 400;
     let lost = (0..looks)
         .filter(|_| processes_of(&data).is_empty())
@@ -282,9 +288,7 @@ fn processes_are_known_by_their_mark_or_by_where_they_work() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        let output = child.stdout.take().unwrap();
-        BufReader::new(output).read_line(&mut line).unwrap();
+        wait_until_up(&mut child);
         let found = processes_of(&data);
         child.kill().unwrap();
         child.wait().unwrap();
