@@ -1,6 +1,6 @@
 //! A campaign with a budget: which steps go on, and whether there is time for another start.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use plimsoll_analysis::{STARTS_TO_LEAVE, StepProgress, progress};
@@ -75,6 +75,8 @@ pub(super) struct BudgetWatch<'a> {
     /// What the last of their starts took, as long as none of this run is known.
     start_before: Option<Duration>,
     last: Option<Cost>,
+    /// How many times as long as usual steps asked for in the starts so far, where it was more.
+    longer: BTreeMap<String, f64>,
     /// What the load takes that the next start begins with.
     loading: Duration,
     /// Starts that were noted.
@@ -108,6 +110,7 @@ impl<'a> BudgetWatch<'a> {
             before: Duration::ZERO,
             start_before: None,
             last: None,
+            longer: BTreeMap::new(),
             loading: Duration::ZERO,
             booked: 0,
             seen: Seen::default(),
@@ -189,6 +192,11 @@ impl<'a> BudgetWatch<'a> {
     pub fn book(&mut self, cost: Cost) {
         self.last = Some(cost);
         self.booked += 1;
+    }
+
+    /// Notes how many times as long as usual steps asked for in a start because of their operations.
+    pub fn note_longer(&mut self, longer: BTreeMap<String, f64>) {
+        self.longer.extend(longer);
     }
 
     /// The load that the next start begins with takes this long.
@@ -328,7 +336,14 @@ impl<'a> BudgetWatch<'a> {
     }
 
     fn starts_that_fit(&self, steps: &[Step]) -> Option<f64> {
-        let next = self.next_start(steps)?.as_secs_f64();
+        let times = self.times(steps);
+        let more = |step: &Step| {
+            let asked = self.longer.get(&step.name).copied().unwrap_or(1.0);
+            times.of(step).mul_f64((asked - 1.0).max(0.0))
+        };
+        let more: Duration = steps.iter().map(more).sum();
+        let next = self.next_start(steps)? + more.min(self.spare(steps));
+        let next = next.as_secs_f64();
         (next > 0.0).then(|| (self.left().as_secs_f64() / next).floor())
     }
 }
@@ -729,6 +744,18 @@ mod tests {
             step: SECOND / 2,
         });
         assert!(watch.spare(&all) > 30 * SECOND, "{:?}", watch.spare(&all));
+    }
+
+    /// `about 12 more starts fit` into a budget whose `scan` had four times as long in each.
+    #[test]
+    fn starts_that_fit_have_the_time_of_long_operations() {
+        let one = steps(1, 0);
+        let mut watch = after(&BUDGET, SECOND, 40 * SECOND, &one);
+        let (setup, step) = (SECOND / 2, SECOND / 2);
+        (0..STARTS_FIRST).for_each(|_| watch.book(Cost { setup, step }));
+        assert_eq!(watch.starts_that_fit(&one), Some(29.0), "2 s each of 60 s");
+        watch.note_longer([(one[0].name.clone(), 4.0)].into());
+        assert_eq!(watch.starts_that_fit(&one), Some(11.0), "5 s each of 60 s");
     }
 
     /// All steps have the same time in a budget of a few minutes: a step that writes costs

@@ -10,6 +10,7 @@ mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::mem;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -187,7 +188,7 @@ impl Books<'_> {
         let _reserve = Reserve::take(&runner.campaign.path);
         let mut start = Start::open(run, confirm, &which, kept)?;
         start.run_steps();
-        let cost = start.cost();
+        let (cost, longer) = (start.cost(), mem::take(&mut start.longer));
         let closing = Instant::now();
         match start.close_trials(kept)? {
             0 => self.broken.remove(&number),
@@ -198,6 +199,7 @@ impl Books<'_> {
                 setup: cost.setup + closing.elapsed(),
                 ..cost
             });
+            watch.note_longer(longer);
         }
         Ok(())
     }

@@ -54,6 +54,8 @@ pub(super) struct Start<'a, 'o> {
     pub times: StepTime,
     /// What is left of its share of a budget, for steps whose operations are long.
     pub spare: Duration,
+    /// How many times as long as usual steps asked for, because of their operations.
+    pub longer: BTreeMap<String, f64>,
     /// Of the steps that are over, how many there are and how long they had turns.
     pub in_turns: (u32, Duration),
 }
@@ -119,6 +121,7 @@ impl<'a, 'o> Start<'a, 'o> {
             spare: which
                 .watch
                 .map_or(Duration::ZERO, |watch| watch.spare(&steps)),
+            longer: BTreeMap::new(),
             in_turns: (0, Duration::ZERO),
             confirm,
             seed: header.seed,

@@ -54,13 +54,16 @@ impl TurnLength {
         }
     }
 
+    /// How many times as long as others a step asks for. A turn ends with its operation: with as
+    /// much time as others a step of long operations has few rounds, and others meet more of them.
+    fn times_as_long(&self) -> f64 {
+        (self.operation_ns as f64 / self.length_ns as f64).clamp(1.0, MOST_FOR_LONG)
+    }
+
     /// How long a step has turns that would usually have them for `usual`, if there are `spare`
-    /// seconds for more. A turn ends with its operation: with as much time as others a step of long
-    /// operations has few rounds, and others meet more of them.
+    /// seconds for more.
     fn time(&self, usual: Duration, spare: Duration) -> Duration {
-        let times = self.operation_ns as f64 / self.length_ns as f64;
-        let more = usual.mul_f64(times.clamp(1.0, MOST_FOR_LONG) - 1.0);
-        usual + more.min(spare)
+        usual + usual.mul_f64(self.times_as_long() - 1.0).min(spare)
     }
 }
 
@@ -84,6 +87,8 @@ impl Start<'_, '_> {
         let usual = self.times.of(step);
         let limit = length.time(usual, self.spare);
         self.spare -= limit - usual;
+        self.longer
+            .insert(step.name.clone(), length.times_as_long());
         let mut of_step = StepRounds {
             step,
             index,
