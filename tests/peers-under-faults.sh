@@ -12,15 +12,36 @@ mariadb=$(ls -d "$builds"/mariadb@10.11.* | tail -1)
 dir=$(mktemp -d)
 chmod 755 "$dir"
 server=
+tool=
 
-stop_server() {
-    if [ -n "$server" ]; then
-        kill -9 "$server" 2>/dev/null || true
-        wait "$server" 2>/dev/null || true
-        server=
-    fi
+# Ten seconds for a process to end. One that waits for its parent has ended.
+until_over() {
+    tries=100
+    while [ -e "/proc/$1/stat" ] && ! grep -q ') Z ' "/proc/$1/stat" && [ $tries -gt 0 ]; do
+        tries=$((tries - 1))
+        sleep 0.1
+    done
 }
-trap 'stop_server; rm -rf "$dir"' EXIT
+# At once, but not by SIGKILL first: PostgreSQL would leave its shared memory.
+stop_server() {
+    [ -n "$server" ] || return 0
+    kill -QUIT "$server" 2>/dev/null || true
+    until_over "$server"
+    kill -9 "$server" 2>/dev/null || true
+    wait "$server" 2>/dev/null || true
+    server=
+}
+# The tool and what it runs: they are in the background, where Ctrl-C does not reach them.
+stop_tool() {
+    [ -n "$tool" ] || return 0
+    of_tool=$(pgrep -P "$tool") || true
+    # shellcheck disable=SC2086 # several processes
+    kill -TERM "$tool" $of_tool 2>/dev/null || true
+    wait "$tool" 2>/dev/null || true
+    for process in $of_tool; do until_over "$process"; done
+    tool=
+}
+trap 'stop_tool; stop_server; rm -rf "$dir"' EXIT
 trap 'exit 130' HUP INT TERM
 
 # until_true WHAT COMMAND...: at most a minute.
@@ -45,7 +66,8 @@ start_postgres() {
     mkdir "$dir/pg"
     chown nobody "$dir/pg"
     as_nobody "$postgres/bin/initdb" -D "$dir/pg/data" -U postgres -A trust >/dev/null
-    as_nobody "$postgres/bin/postgres" -D "$dir/pg/data" -k "$dir/pg" -c listen_addresses= -c fsync=off >"$dir/pg.log" 2>&1 &
+    # Not by a function: in the background that is a shell with the server below it.
+    setpriv --reuid=nobody --clear-groups "$postgres/bin/postgres" -D "$dir/pg/data" -k "$dir/pg" -c listen_addresses= -c fsync=off >"$dir/pg.log" 2>&1 &
     server=$!
     until_true PostgreSQL pg postgres "select 1"
     pg postgres "create database bench"
@@ -119,7 +141,8 @@ under() {
         sleep 0.05
     done
     code=0
-    wait $tool || code=$?
+    wait "$tool" || code=$?
+    tool=
     echo "--- $name, $fault: exit code $code"
     grep -a -v '^ *$\|progress\|^\[ ' "$dir/out" | cut -c1-150 | tail -"${LINES_EACH:-8}"
 }
