@@ -44,7 +44,7 @@ pub(crate) const LOADS_IN_BUDGET: u32 = 16;
 /// With a budget a start has as many rounds of turns that write, and as much time of those that
 /// read. Starts differ by more than such a start's error, so that another start is worth more than
 /// a longer one.
-const ROUNDS_OF_START: u64 = 16;
+const ROUNDS_OF_START: u64 = 8;
 /// A step of a block that ends by time is no longer than this.
 const BLOCKS_TIME_NS: u64 = 60 * SECOND_NS;
 pub(super) const STARTS: u32 = 5;

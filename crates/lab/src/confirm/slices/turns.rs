@@ -13,8 +13,8 @@ use crate::observer::{Notice, StepTurns, TurnsProgress};
 
 /// Each candidate's first turns of a step, which are not recorded: one after the other until they
 /// get no faster, at most so many.
-const WARM_UP_NS: u64 = 100_000_000;
-const MOST_WARM_UPS: u32 = 5;
+const WARM_UP_NS: u64 = 50_000_000;
+const MOST_WARM_UPS: u32 = 10;
 /// The turns in which a server is written to before anything counts.
 const AGING_NS: u64 = 500_000_000;
 /// What counts of a turn begins behind its first tenth, unless operations are longer than that.
