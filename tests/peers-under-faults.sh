@@ -22,7 +22,7 @@ until_over() {
         sleep 0.1
     done
 }
-# At once, but not by SIGKILL first: PostgreSQL would leave its shared memory.
+# Not by SIGKILL first: PostgreSQL would leave its shared memory.
 stop_server() {
     [ -n "$server" ] || return 0
     kill -QUIT "$server" 2>/dev/null || true
@@ -38,10 +38,13 @@ stop_tool() {
     # shellcheck disable=SC2086 # several processes
     kill -TERM "$tool" $of_tool 2>/dev/null || true
     wait "$tool" 2>/dev/null || true
-    for process in $of_tool; do until_over "$process"; done
+    for process in $of_tool; do
+        until_over "$process"
+        kill -9 "$process" 2>/dev/null || true
+    done
     tool=
 }
-trap 'stop_tool; stop_server; rm -rf "$dir"' EXIT
+trap 'trap "" HUP INT TERM; stop_tool; stop_server; rm -rf "$dir"' EXIT
 trap 'exit 130' HUP INT TERM
 
 # until_true WHAT COMMAND...: at most a minute.
