@@ -94,13 +94,14 @@ impl Recorder {
     }
 
     /// Waits until perf has begun, and says whether it has: it writes the head of its file, then what
-    /// the processes have mapped, and then takes samples.
+    /// the processes have mapped, and then sleeps while samples are taken. On a busy machine its file
+    /// stops growing before that.
     fn has_begun(&mut self, deadline: Instant) -> bool {
         let data = self.file("perf.data");
         let mut before = 0;
         while let Ok(child) = &mut self.record {
             let now = length(&data);
-            let has_begun = now > 0 && now == before;
+            let has_begun = now > 0 && now == before && sleeps(child.id());
             before = now;
             if !matches!(child.try_wait(), Ok(None)) {
                 return false;
@@ -256,6 +257,13 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         self.give_up();
     }
+}
+
+/// Whether a process waits for something.
+fn sleeps(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ");
+    state.is_some_and(|(_, state)| state.starts_with('S'))
 }
 
 /// `true` ends at once.
