@@ -22,7 +22,7 @@ pub(crate) fn in_turns(campaign: &CampaignRecord, step: &Step) -> String {
             let starts = confirm.starts.unwrap_or(1).max(1);
             let length = match confirm.budget {
                 Some(_) => format!(
-                    "{} in each start",
+                    "{} or more in each start",
                     format_duration_ns(confirm.time_ns / u64::from(starts))
                 ),
                 None => format!(

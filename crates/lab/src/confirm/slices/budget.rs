@@ -24,6 +24,8 @@ const FIRST_STEP_S: f64 = 1.5;
 /// So many starts have their time before any has more turns: with fewer an interval over starts is
 /// wide, however long each is.
 const STARTS_FIRST: u32 = 8;
+/// What a start that takes all that is left leaves of it: time goes by until it begins.
+const LEAST_LEFT: Duration = Duration::from_secs(1);
 /// What a step without a verdict counts in the choice of a start's steps, and one that will be as
 /// narrow as asked within the budget.
 const PREFERRED: f64 = 1.5;
@@ -73,7 +75,7 @@ pub(super) struct BudgetWatch<'a> {
     /// What the last of their starts took, as long as none of this run is known.
     start_before: Option<Duration>,
     last: Option<Cost>,
-    /// How many times as long as usual steps asked for in the starts so far, where it was more.
+    /// How many times as long as usual steps asked for in the last start that had them.
     longer: BTreeMap<String, f64>,
     /// What the load takes that the next start begins with.
     loading: Duration,
@@ -136,26 +138,39 @@ impl<'a> BudgetWatch<'a> {
         workload.steps().iter().filter(is_open).cloned().collect()
     }
 
-    /// How long each of these steps has turns in the next start. All have the same if more for those
-    /// that write would cost starts.
+    /// How long each of these steps has turns in a start whose data is there. All have the same if
+    /// more for those that write would cost starts.
     pub fn times(&self, steps: &[Step]) -> StepTime {
-        let writes = steps.iter().filter(|step| step.is_writing()).count();
-        self.times_of(steps.len() - writes, writes)
+        self.times_within(self.left(), steps)
     }
 
-    fn times_of(&self, reads: usize, writes: usize) -> StepTime {
+    /// The same in the next start, whose data may have to be made.
+    fn next_times(&self, steps: &[Step]) -> StepTime {
+        self.times_within(self.left().saturating_sub(self.loading), steps)
+    }
+
+    fn times_within(&self, left: Duration, steps: &[Step]) -> StepTime {
+        let writes = steps.iter().filter(|step| step.is_writing()).count();
+        self.times_of(left, steps.len() - writes, writes)
+    }
+
+    fn times_of(&self, left: Duration, reads: usize, writes: usize) -> StepTime {
+        let left = left.saturating_sub(LEAST_LEFT).as_secs_f64();
         let count = (reads + writes).max(1) as f64;
         let usual = self.time.as_secs_f64();
         let still = f64::from(self.starts_to_come());
         // Before the first start it is not known what one costs.
         let (setup, step, wanted) = match self.last {
             Some(last) => {
-                let setup = last.setup.as_secs_f64();
-                (setup, last.step.as_secs_f64(), TURNS_TO_SETUP * setup)
+                let (setup, step) = (last.setup.as_secs_f64(), last.step.as_secs_f64());
+                // Starts that are all there may be use all that is left.
+                let at_most = f64::from(self.starts.saturating_sub(self.booked).max(1));
+                let share = left / at_most - setup - step * count;
+                (setup, step, share.max(TURNS_TO_SETUP * setup))
             }
             None => (0.0, FIRST_STEP_S, 0.0),
         };
-        let affordable = self.left().as_secs_f64() / still - setup - step * count;
+        let affordable = left / still - setup - step * count;
         let among = |shares: f64| {
             let wanted = (wanted / shares).max(usual);
             let time = wanted.min(affordable / shares);
@@ -225,7 +240,7 @@ impl<'a> BudgetWatch<'a> {
         Some(summary(
             start,
             &progress,
-            self.starts_that_fit(&self.open_steps(workload)),
+            self.starts_that_fit(&self.open_steps(workload), start),
         ))
     }
 
@@ -246,7 +261,8 @@ impl<'a> BudgetWatch<'a> {
         };
         let is_write = |of: &StepProgress| self.writes.contains(&of.step);
         let writes = open.iter().filter(|of| is_write(of)).count();
-        let times = self.times_of(open.len() - writes, writes);
+        let left = self.left().saturating_sub(self.loading);
+        let times = self.times_of(left, open.len() - writes, writes);
         let seconds = |of: &StepProgress| {
             let turns = if is_write(of) {
                 times.write
@@ -255,8 +271,7 @@ impl<'a> BudgetWatch<'a> {
             };
             (turns + last.step).as_secs_f64()
         };
-        let left = self.left().saturating_sub(self.loading + last.setup);
-        let left = left.as_secs_f64();
+        let left = left.saturating_sub(last.setup).as_secs_f64();
         let of_all: f64 = open.iter().map(|of| seconds(of)).sum();
         let fit = f64::from(self.starts.saturating_sub(start)).min(left / of_all);
         let mut by_gain: Vec<(f64, f64, &str)> = open
@@ -327,13 +342,14 @@ impl<'a> BudgetWatch<'a> {
         let Some(last) = self.last else {
             return self.start_before.map(|start| self.loading + start);
         };
-        let times = self.times(steps);
+        let times = self.next_times(steps);
         let of_steps = steps.iter().map(|step| last.step + times.of(step));
         Some(self.loading + last.setup + of_steps.sum::<Duration>())
     }
 
-    fn starts_that_fit(&self, steps: &[Step]) -> Option<f64> {
-        let times = self.times(steps);
+    /// How many more starts there are time for behind this one, at most those that there may be.
+    fn starts_that_fit(&self, steps: &[Step], start: u32) -> Option<f64> {
+        let times = self.next_times(steps);
         let more = |step: &Step| {
             let asked = self.longer.get(&step.name).copied().unwrap_or(1.0);
             times.of(step).mul_f64((asked - 1.0).max(0.0))
@@ -341,7 +357,8 @@ impl<'a> BudgetWatch<'a> {
         let more: Duration = steps.iter().map(more).sum();
         let next = self.next_start(steps)? + more.min(self.spare(steps));
         let next = next.as_secs_f64();
-        (next > 0.0).then(|| (self.left().as_secs_f64() / next).floor())
+        let fit = (next > 0.0).then(|| (self.left().as_secs_f64() / next).floor())?;
+        Some(fit.min(f64::from(self.starts.saturating_sub(start))))
     }
 }
 
@@ -474,7 +491,7 @@ mod tests {
     fn writes_have_more_time_where_it_costs_no_start() {
         let mut watch = watch();
         watch.booked = 5;
-        for (reads, writes, wanted) in [(1, 1, [2.667, 5.333]), (2, 4, [1.0, 1.0])] {
+        for (reads, writes, wanted) in [(1, 1, [2.556, 5.111]), (2, 4, [1.0, 1.0])] {
             let times = watch.times(&steps(reads, writes));
             for (time, wanted) in [times.read, times.write].iter().zip(wanted) {
                 assert!((time.as_secs_f64() - wanted).abs() < 0.01, "{times:?}");
@@ -572,10 +589,10 @@ mod tests {
         // Three more starts of 20 s each, of which ten go before the first step.
         for (reads, writes, wanted) in [
             (1, 0, 8.0),
-            (4, 0, 1.5),
+            (4, 0, 1.417),
             (6, 0, 1.0),
             (40, 0, 1.0),
-            (1, 1, 2.667),
+            (1, 1, 2.556),
         ] {
             let found = seconds(&watch, reads, writes);
             assert!(
@@ -738,11 +755,55 @@ mod tests {
     fn starts_that_fit_have_the_time_of_long_operations() {
         let one = steps(1, 0);
         let mut watch = after(&BUDGET, SECOND, 40 * SECOND, &one);
-        let (setup, step) = (SECOND / 2, SECOND / 2);
+        let (setup, step) = (SECOND, SECOND / 2);
         (0..STARTS_FIRST).for_each(|_| watch.book(Cost { setup, step }));
-        assert_eq!(watch.starts_that_fit(&one), Some(29.0), "2 s each of 60 s");
+        let fit = |watch: &BudgetWatch<'_>, start| watch.starts_that_fit(&one, start);
+        assert_eq!(fit(&watch, 8), Some(17.0), "3.5 s each of 60 s");
+        assert_eq!(fit(&watch, 29), Some(3.0), "of 32 starts");
         watch.note_longer([(one[0].name.clone(), 4.0)].into());
-        assert_eq!(watch.starts_that_fit(&one), Some(11.0), "5 s each of 60 s");
+        assert_eq!(fit(&watch, 8), Some(6.0), "9.5 s each of 60 s");
+    }
+
+    /// Of 45 minutes 18 were not used: 64 starts of ten reads took 25 s each.
+    #[test]
+    fn as_many_starts_as_there_may_be_use_the_whole_budget() {
+        let all = steps(10, 0);
+        let budget = Budget {
+            time_ns: 2_700_000_000_000,
+            ..BUDGET
+        };
+        let mut watch = BudgetWatch::new(&budget, Duration::from_millis(1200), 64, &all);
+        let cost = Cost {
+            setup: 5 * SECOND,
+            step: Duration::from_millis(800),
+        };
+        let mut starts = 0;
+        while starts < 64 && watch.why_no_time(&all, starts).is_none() {
+            watch.before += match watch.last {
+                Some(_) => watch.next_start(&all).unwrap(),
+                None => 25 * SECOND,
+            };
+            watch.book(cost);
+            starts += 1;
+        }
+        assert!(watch.left() < 60 * SECOND, "{:?}", watch.left());
+        assert!(starts > 60, "{starts}");
+    }
+
+    /// It was to take exactly what was left, of which some microseconds had gone when it was asked
+    /// whether it fits; and what its load takes was not in it.
+    #[test]
+    fn a_start_that_takes_all_that_is_left_begins() {
+        let no_time = |spent: u32, reads: usize, loading: Duration| {
+            let mut watch = after(&BUDGET, SECOND, spent * SECOND, &[]);
+            let (setup, step) = (10 * SECOND, SECOND);
+            (0..STARTS_FIRST).for_each(|_| watch.book(Cost { setup, step }));
+            watch.expect_load(loading);
+            watch.why_no_time(&steps(reads, 0), STARTS_FIRST)
+        };
+        assert_eq!(no_time(70, 4, Duration::ZERO), None);
+        assert_eq!(no_time(40, 12, 20 * SECOND), None);
+        assert!(no_time(83, 4, Duration::ZERO).is_some(), "18 s are needed");
     }
 
     /// All steps have the same time in a budget of a few minutes: a step that writes costs

@@ -297,8 +297,8 @@ impl Start<'_, '_> {
 mod tests {
     use super::*;
 
-    /// It counted as one whose operations take 100 ms: all steps of a start had up to four times as
-    /// long without it.
+    /// It counted as one whose operations take all of a turn that warms up: all steps of a start had
+    /// up to four times as long without it.
     #[test]
     fn a_candidate_that_is_out_makes_no_step_longer() {
         let of = |operations: &[Option<u64>]| {
