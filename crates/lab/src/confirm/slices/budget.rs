@@ -97,6 +97,14 @@ pub(super) struct Cost {
     pub step: Duration,
 }
 
+impl Cost {
+    /// Of a start of these steps, turns included.
+    fn of_start(&self, steps: &[Step], times: StepTime) -> Duration {
+        let of_steps = steps.iter().map(|step| self.step + times.of(step));
+        self.setup + of_steps.sum::<Duration>()
+    }
+}
+
 impl<'a> BudgetWatch<'a> {
     /// `steps` are those of a start before any of them has left.
     pub fn new(budget: &'a Budget, time: Duration, starts: u32, steps: &[Step]) -> Self {
@@ -146,7 +154,7 @@ impl<'a> BudgetWatch<'a> {
 
     /// The same in the next start, whose data may have to be made.
     fn next_times(&self, steps: &[Step]) -> StepTime {
-        self.times_within(self.left().saturating_sub(self.loading), steps)
+        self.times_within(self.left_behind_load(), steps)
     }
 
     fn times_within(&self, left: Duration, steps: &[Step]) -> StepTime {
@@ -189,10 +197,8 @@ impl<'a> BudgetWatch<'a> {
         let Some(last) = self.last else {
             return Duration::ZERO;
         };
-        let times = self.times(steps);
-        let needed = steps.iter().map(|step| last.step + times.of(step));
         let share = self.left() / self.starts_to_come();
-        share.saturating_sub(last.setup + needed.sum::<Duration>())
+        share.saturating_sub(last.of_start(steps, self.times(steps)))
     }
 
     /// How many starts the budget that is left is for.
@@ -261,7 +267,7 @@ impl<'a> BudgetWatch<'a> {
         };
         let is_write = |of: &StepProgress| self.writes.contains(&of.step);
         let writes = open.iter().filter(|of| is_write(of)).count();
-        let left = self.left().saturating_sub(self.loading);
+        let left = self.left_behind_load();
         let times = self.times_of(left, open.len() - writes, writes);
         let seconds = |of: &StepProgress| {
             let turns = if is_write(of) {
@@ -329,6 +335,11 @@ impl<'a> BudgetWatch<'a> {
         self.time_in_all().saturating_sub(self.spent())
     }
 
+    /// What is left when the next start's load is there.
+    fn left_behind_load(&self) -> Duration {
+        self.left().saturating_sub(self.loading)
+    }
+
     fn time_in_all(&self) -> Duration {
         Duration::from_nanos(self.budget.time_ns)
     }
@@ -342,9 +353,7 @@ impl<'a> BudgetWatch<'a> {
         let Some(last) = self.last else {
             return self.start_before.map(|start| self.loading + start);
         };
-        let times = self.next_times(steps);
-        let of_steps = steps.iter().map(|step| last.step + times.of(step));
-        Some(self.loading + last.setup + of_steps.sum::<Duration>())
+        Some(self.loading + last.of_start(steps, self.next_times(steps)))
     }
 
     /// How many more starts there are time for behind this one, at most those that there may be.
@@ -352,7 +361,7 @@ impl<'a> BudgetWatch<'a> {
         let times = self.next_times(steps);
         let more = |step: &Step| {
             let asked = self.longer.get(&step.name).copied().unwrap_or(1.0);
-            times.of(step).mul_f64((asked - 1.0).max(0.0))
+            times.of(step).mul_f64(asked - 1.0)
         };
         let more: Duration = steps.iter().map(more).sum();
         let next = self.next_start(steps)? + more.min(self.spare(steps));
