@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 pub use command::{child_command, keep_from_children, output_within};
-pub use identity::{ProcessGroup, ProcessIdentity, boot_id, end_children};
+pub use identity::{ProcessGroup, ProcessIdentity, boot_id, end_children, is_asleep};
 pub use leftovers::{MARK, end_below, end_marked, working_below};
 
 use crate::{EngineError, Health};

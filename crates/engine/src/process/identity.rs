@@ -260,6 +260,11 @@ fn with_children(mut rest: Vec<Stat>, is_meant: impl Fn(&Stat) -> bool) -> Vec<S
     members
 }
 
+/// Whether a process waits for something. Not of one that is not there, or whose state is not known.
+pub fn is_asleep(pid: u32) -> bool {
+    Stat::of(pid).is_some_and(|stat| stat.state == 'S')
+}
+
 /// What of a `/proc/PID/stat` line matters here.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stat {

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll_core::readings::Reading;
-use plimsoll_engine::process::{child_command, output_within};
+use plimsoll_engine::process::{child_command, is_asleep, output_within};
 use plimsoll_store::{Profile, ProfileAbout};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -101,7 +101,7 @@ impl Recorder {
         let mut before = 0;
         while let Ok(child) = &mut self.record {
             let now = length(&data);
-            let has_begun = now > 0 && now == before && sleeps(child.id());
+            let has_begun = now > 0 && now == before && is_asleep(child.id());
             before = now;
             if !matches!(child.try_wait(), Ok(None)) {
                 return false;
@@ -257,13 +257,6 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         self.give_up();
     }
-}
-
-/// Whether a process waits for something.
-fn sleeps(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(") ");
-    state.is_some_and(|(_, state)| state.starts_with('S'))
 }
 
 /// `true` ends at once.
