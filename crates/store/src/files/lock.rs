@@ -21,6 +21,9 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 const TRIES: u32 = 5;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
+/// How often the kernel's list of locks is read for a holder that is not in it.
+const READS_OF_LOCKS: usize = 10;
+
 /// The right to run a campaign; given back when dropped, or when the process ends.
 #[derive(Debug)]
 pub struct CampaignLock {
@@ -113,7 +116,9 @@ fn boot_id() -> String {
         .to_owned()
 }
 
-/// The process that holds an exclusive `flock` on the file, as /proc/locks tells.
+/// The process that holds an exclusive `flock` on the file, as /proc/locks tells. A long list is
+/// given in parts, by position: if a lock goes between two of them, the next part begins too late
+/// and misses another one. So who is not found is looked for again.
 pub(crate) fn kernel_holder(file: &File) -> Option<u32> {
     let metadata = file.metadata().ok()?;
     let device = format!(
@@ -121,11 +126,10 @@ pub(crate) fn kernel_holder(file: &File) -> Option<u32> {
         rustix::fs::major(metadata.dev()),
         rustix::fs::minor(metadata.dev())
     );
-    find_holder(
-        &fs::read_to_string("/proc/locks").ok()?,
-        &device,
-        metadata.ino(),
-    )
+    (0..READS_OF_LOCKS).find_map(|_| {
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        find_holder(&locks, &device, metadata.ino())
+    })
 }
 
 /// Some file systems (btrfs) show another device there than `stat` does; then the inode alone must
@@ -179,6 +183,31 @@ mod tests {
         ] {
             assert_eq!(find_holder(locks, device, inode), pid, "{device} {inode}");
         }
+    }
+
+    #[test]
+    fn a_holder_is_found_while_other_locks_come_and_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let create = |name: &str| File::create(dir.path().join(name)).unwrap();
+        let held = create("held");
+        held.lock().unwrap();
+        // Some sandboxes have no list of locks.
+        let holder = kernel_holder(&held);
+        assert!(holder.is_none_or(|pid| pid == std::process::id()));
+        // Their list is longer than what the kernel gives at once.
+        let others: Vec<File> = (0..400).map(|nth| create(&nth.to_string())).collect();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    others.iter().for_each(|file| file.lock().unwrap());
+                    others.iter().for_each(|file| file.unlock().unwrap());
+                }
+            });
+            let found = (0..500).filter(|_| kernel_holder(&held) == holder).count();
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(found, 500);
+        });
     }
 
     #[test]
