@@ -29,6 +29,7 @@ for name in program one-1 quick-2 slow-3 gate-4; do
     cat >"$scratch/bin/$name" <<BINARY
 #!/bin/sh
 echo "$name in \$(basename "\$PWD")\${1:+ \$*}" >>"\$SCRATCH/ran"
+echo "\${TMPDIR:-none}" >"\$SCRATCH/tmpdir"
 if [ "$name" = "\${WORKS:-}" ]; then sh -c 'ulimit -t 1; while :; do :; done' || :; fi
 [ "$name\${1:-}" != "\${FAILS:-}" ] || { echo "test result: FAILED. 2 passed; 1 failed; 0 ignored"; exit 101; }
 echo "test result: ok. 3 passed; 0 failed; 0 ignored"
@@ -106,6 +107,24 @@ EOF
 expect 1 "make.models: exit code 2" "$all_with_make" FAILS=models <<EOF
 $order_with_make
 EOF
+# Temporary files are in memory if nobody wants them elsewhere and there is room; nothing of it is left.
+mkdir "$scratch/shm"
+unset TMPDIR
+for case in "$scratch/shm/t. MEMORY_WANTED=0" "none MEMORY_WANTED=1000000" "none SHM=$scratch/gone" "$scratch/one TMPDIR=$scratch/one"; do
+    expect 0 "tests: 12 passed, 0 failed" "$all" SHM="$scratch/shm" "${case#* }" <<EOF
+$order
+EOF
+    case $(cat "$scratch/tmpdir") in
+        "${case%% *}"*) ;;
+        *) echo "run-tests: ${case#* }: temporary files are in $(cat "$scratch/tmpdir")" && failures=$((failures + 1)) ;;
+    esac
+done
+if [ -w /dev/shm ]; then
+    expect 0 "temporary files are in /dev/shm/t." "$all" MEMORY_WANTED=0 <<EOF
+$order
+EOF
+fi
+[ -z "$(ls "$scratch/shm")" ] || { echo "run-tests: left in memory: $(ls "$scratch/shm")" && failures=$((failures + 1)); }
 for place in first ignored; do
     expect 2 "there are no tests of the name gone" "" <<EOF
 $place gone

@@ -27,8 +27,9 @@ duration = "1s"
 warm_up = "0ms"
 "#;
 
+/// Where a sync takes its time.
 fn place() -> Place {
-    let place = Place::new();
+    let place = Place::on_disk();
     fs::write(place.path("ci.toml"), PLAN).unwrap();
     place
 }

@@ -535,7 +535,9 @@ fn hosts_are_added_checked_listed_and_cleaned() {
 #[test]
 fn a_plan_with_verdicts_runs_over_hosts() {
     let name = "cli::hosts::a_plan_with_verdicts_runs_over_hosts";
-    let Some(lab) = Lab::new(name, 2) else { return };
+    let Some(lab) = Lab::on_disk(name, 2) else {
+        return;
+    };
     let plan = PLAN
         .replace("blocks = BLOCKS\n", "")
         .replace("ROWS", "5")

@@ -25,6 +25,15 @@ pub struct Lab {
 impl Lab {
     /// So many hosts with this program; `None`, with a reason, where that is not allowed.
     pub fn new(test: &str, hosts: usize) -> Option<Self> {
+        Self::of(test, hosts, Place::new)
+    }
+
+    /// As [`Self::new`], where a sync takes its time.
+    pub fn on_disk(test: &str, hosts: usize) -> Option<Self> {
+        Self::of(test, hosts, Place::on_disk)
+    }
+
+    fn of(test: &str, hosts: usize, place: fn() -> Place) -> Option<Self> {
         let sshd = Path::new("/usr/sbin/sshd").exists();
         if !sshd {
             skip(test, "sshd is missing; `make deps` installs it");
@@ -36,7 +45,7 @@ impl Lab {
         }
         let number = LABS.fetch_add(1, Ordering::SeqCst);
         let lab = Self {
-            place: Place::new(),
+            place: place(),
             prefix: format!("pl{}x{number}", std::process::id()),
             hosts,
         };

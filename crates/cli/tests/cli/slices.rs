@@ -179,7 +179,11 @@ fn steps_of_rocksdb_take_turns() {
 
 /// A place where root's servers may enter.
 fn open_place() -> Place {
-    let place = Place::new();
+    open(Place::new())
+}
+
+/// For servers, which may run as another user.
+fn open(place: Place) -> Place {
     fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     place
 }
@@ -344,7 +348,7 @@ fn steps_have_the_switches_and_the_io_of_their_server() {
     let Some(build) = cached_build(test, "mysql@9.7") else {
         return;
     };
-    let place = open_place();
+    let place = open(Place::on_disk());
     let plan = format!(
         "name = \"t\"\nworkload = \"sysbench-2025\"\ncomparable = false\nbuilds = [\"{}\"]\n\
          configs = [\"small\"]\nwait = \"100ms\"\ntests = [\"point-query\", \

@@ -340,7 +340,9 @@ fn a_host_that_is_cut_off_costs_a_part_and_no_block() {
 #[test]
 fn verdicts_are_made_test_by_test_from_the_blocks_of_its_part() {
     let name = "cli::split::verdicts_are_made_test_by_test_from_the_blocks_of_its_part";
-    let Some(lab) = Lab::new(name, 2) else { return };
+    let Some(lab) = Lab::on_disk(name, 2) else {
+        return;
+    };
     write_plan(&lab.place, "", "100ms");
     let plan = fs::read_to_string(lab.place.path("divided.toml")).unwrap();
     let plan = plan.replace("[hosts]", "[verdicts]\nblocks = 6\n[hosts]");

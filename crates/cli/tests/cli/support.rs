@@ -40,7 +40,16 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// On a disk, where other temporary files may be in memory.
+    pub fn on_disk() -> Self {
+        Self::within(Path::new("/var/tmp"))
+    }
+
+    fn within(folder: &Path) -> Self {
+        let dir = tempfile::tempdir_in(folder).unwrap();
         std::fs::write(dir.path().join("small.toml"), SMALL_PLAN).unwrap();
         Self { dir }
     }
