@@ -32,14 +32,23 @@ impl ForeignFolder {
 
     /// The text of a file in it.
     pub fn read(&self, name: &str) -> io::Result<String> {
+        io::read_to_string(self.file(name)?)
+    }
+
+    /// The first `limit` bytes of a file in it.
+    pub fn read_start(&self, name: &str, limit: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.file(name)?.take(limit).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&self.0, name, flags, Mode::empty())?);
+        let file = File::from(openat(&self.0, name, flags, Mode::empty())?);
         if !file.metadata()?.is_file() {
             return Err(io::Error::other(format!("{name} is not a file")));
         }
-        let mut text = String::new();
-        file.read_to_string(&mut text)?;
-        Ok(text)
+        Ok(file)
     }
 
     /// Writes a new file under a name, and removes what has it now. The file belongs to this user, or

@@ -2,11 +2,13 @@
 
 mod postgres_support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use plimsoll_engine::postgres::Postgres;
+use plimsoll_engine::postgres::{Postgres, release_shared_memory};
 use plimsoll_engine::process::{IDENTITY_FILE, ProcessIdentity};
 use plimsoll_engine::{Engine, Health, InstalledBuild, Server, StartOptions, Transport};
 use postgres_support::{
@@ -333,7 +335,7 @@ fn a_config_is_checked_without_a_server() {
 /// The shipped configs as the server gets them, sizes by template at a small machine's.
 #[test]
 fn every_version_takes_the_shipped_configs() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/postgres");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/postgres");
     for major in MAJORS {
         let Some(build) = build("postgres::every_version_takes_the_shipped_configs", major) else {
             continue;
@@ -825,6 +827,27 @@ fn prefix_and_environment_reach_the_server() {
     assert_eq!(status(pid, "Uid"), [""; 0]);
 }
 
+/// What a server's processes have below `/dev/shm`. From 18 on its launchers have one that the main
+/// process has not mapped.
+fn segments(server: u32, major: &str) -> BTreeSet<PathBuf> {
+    let is_one = |pid: u32| pid == server || status(pid, "PPid") == [server.to_string()];
+    let mut found = BTreeSet::new();
+    wait_until("the segments", || {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        for pid in pids.filter(|pid| is_one(*pid)) {
+            let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+            let names = maps
+                .lines()
+                .filter_map(|line| line.rsplit_once("/dev/shm/"));
+            let names = names.filter(|(_, name)| name.starts_with("PostgreSQL."));
+            found.extend(names.map(|(_, name)| Path::new("/dev/shm").join(name)));
+        }
+        found.len() > usize::from(major == "18")
+    });
+    found
+}
+
 #[test]
 fn a_killed_server_is_a_crash() {
     for major in ["9.6", "18"] {
@@ -834,6 +857,7 @@ fn a_killed_server_is_a_crash() {
         let (folders, server) = quick(&build, &[]);
         let mut session = server.connect().unwrap();
         assert_eq!(session.query_integer("select 1").unwrap(), Some(1));
+        let segments = segments(pid(&*server), major);
         kill(pid(&*server));
         wait_until("the crash", || server.health() != Health::Running);
         let Health::Crashed { status, .. } = server.health() else {
@@ -869,6 +893,8 @@ fn a_killed_server_is_a_crash() {
             message.contains("had ended before with signal 9"),
             "{message}"
         );
+        release_shared_memory(folders.data.path());
+        assert_eq!(segments.iter().find(|segment| segment.exists()), None);
         folders.data.close().unwrap();
     }
 }
@@ -884,6 +910,7 @@ fn sessions_that_work_end_with_the_server_that_a_sudden_end_left_behind() {
             continue;
         };
         let (folders, server) = quick(&build, &[]);
+        let segments = segments(pid(&*server), major);
         let mut session = server.connect().unwrap();
         let backend = session
             .query_integer("select pg_backend_pid()")
@@ -922,6 +949,8 @@ fn sessions_that_work_end_with_the_server_that_a_sudden_end_left_behind() {
                 .message
                 .contains("signal 9")
         );
+        release_shared_memory(folders.data.path());
+        assert_eq!(segments.iter().find(|segment| segment.exists()), None);
         folders.data.close().unwrap();
     }
 }

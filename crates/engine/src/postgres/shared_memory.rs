@@ -3,6 +3,7 @@
 //! does neither, and its data is removed: then they would stay until the next boot, and there is room
 //! for some thousand.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -14,6 +15,8 @@ use crate::process::{child_command, output_within};
 const PID_FILE: &str = "postmaster.pid";
 /// Beside the data directory: the names that its server has mapped.
 const SEGMENTS_FILE: &str = "segments";
+/// With 10,000 connections it has two megabytes.
+const LARGEST_CONTROL: u64 = 8 << 20;
 const REMOVE_LIMIT: Duration = Duration::from_secs(10);
 const SHM: &str = "/dev/shm/";
 const PREFIX: &str = "PostgreSQL.";
@@ -134,18 +137,42 @@ fn release_of(data_dir: &Path) {
         let mut command = child_command("ipcrm");
         let _ = output_within(command.args(["-m", &id.to_string()]), REMOVE_LIMIT);
     }
-    let names = read(data_dir.parent(), SEGMENTS_FILE);
-    for name in names
-        .unwrap_or_default()
-        .lines()
-        .filter(|name| is_segment(name))
-    {
+    let noted = read(data_dir.parent(), SEGMENTS_FILE).unwrap_or_default();
+    let noted: Vec<&str> = noted.lines().filter(|name| is_segment(name)).collect();
+    let listed: Vec<String> = noted.iter().flat_map(|name| listed_in(name)).collect();
+    for name in noted.into_iter().chain(listed.iter().map(String::as_str)) {
         let path = Path::new(SHM).join(name);
         let is_of_owner = fs::symlink_metadata(&path).is_ok_and(|of| of.uid() == about.uid());
         if is_of_owner && !is_mapped(name) {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// The segments that a server's control segment lists. Its sessions and launchers map them when they
+/// need them, at any time, and the main process does not. Where their numbers are depends on the
+/// version, so that each word counts which is the number of a segment.
+fn listed_in(control: &str) -> Vec<String> {
+    let all = fs::read_dir(SHM).into_iter().flatten().flatten();
+    let numbers: HashSet<u32> = all
+        .filter_map(|entry| {
+            entry
+                .file_name()
+                .to_str()?
+                .strip_prefix(PREFIX)?
+                .parse()
+                .ok()
+        })
+        .collect();
+    let bytes = ForeignFolder::open(Path::new(SHM))
+        .and_then(|folder| folder.read_start(control, LARGEST_CONTROL))
+        .unwrap_or_default();
+    let (words, _) = bytes.as_chunks();
+    let words = words.iter().copied().map(u32::from_ne_bytes);
+    words
+        .filter(|word| numbers.contains(word))
+        .map(|number| format!("{PREFIX}{number}"))
+        .collect()
 }
 
 /// Whether a segment of System V is the owner's, as small as PostgreSQL's, and nobody is attached.
