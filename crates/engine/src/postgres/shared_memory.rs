@@ -3,7 +3,7 @@
 //! does neither, and its data is removed: then they would stay until the next boot, and there is room
 //! for some thousand.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -138,21 +138,25 @@ fn release_of(data_dir: &Path) {
         let _ = output_within(command.args(["-m", &id.to_string()]), REMOVE_LIMIT);
     }
     let noted = read(data_dir.parent(), SEGMENTS_FILE).unwrap_or_default();
-    let noted: Vec<&str> = noted.lines().filter(|name| is_segment(name)).collect();
-    let listed: Vec<String> = noted.iter().flat_map(|name| listed_in(name)).collect();
-    for name in noted.into_iter().chain(listed.iter().map(String::as_str)) {
-        let path = Path::new(SHM).join(name);
-        let is_of_owner = fs::symlink_metadata(&path).is_ok_and(|of| of.uid() == about.uid());
-        if is_of_owner && !is_mapped(name) {
-            let _ = fs::remove_file(path);
+    let is_free = |name: &str| {
+        let about_it = fs::symlink_metadata(Path::new(SHM).join(name));
+        about_it.is_ok_and(|of| of.uid() == about.uid()) && !is_mapped(name)
+    };
+    let noted: BTreeSet<&str> = noted.lines().filter(|name| is_segment(name)).collect();
+    // What somebody still has mapped may be about to map what it lists.
+    for name in noted.into_iter().filter(|name| is_free(name)) {
+        let listed = listed_in(name);
+        for name in listed.iter().filter(|name| is_free(name)) {
+            let _ = fs::remove_file(Path::new(SHM).join(name));
         }
+        let _ = fs::remove_file(Path::new(SHM).join(name));
     }
 }
 
 /// The segments that a server's control segment lists. Its sessions and launchers map them when they
 /// need them, at any time, and the main process does not. Where their numbers are depends on the
 /// version, so that each word counts which is the number of a segment.
-fn listed_in(control: &str) -> Vec<String> {
+fn listed_in(control: &str) -> BTreeSet<String> {
     let all = fs::read_dir(SHM).into_iter().flatten().flatten();
     let numbers: HashSet<u32> = all
         .filter_map(|entry| {
@@ -234,6 +238,46 @@ mod tests {
         assert!(!is_abandoned(&row(56, 0, 65534), 17, 4325392));
         // The number was given to somebody else, after a boot.
         assert!(!is_abandoned(&row(56, 0, 65534), 16, 1));
+    }
+
+    /// The file of a control segment belongs to the server, which may be hostile: each of its two
+    /// million words was looked at, and all that all processes have mapped for each.
+    #[test]
+    fn segments_that_are_listed_go_with_a_list_that_nobody_has_mapped() {
+        let shm = |name: &str| Path::new(SHM).join(name);
+        let mine = std::process::id();
+        let [control, listed] = [1_u32, 2].map(|nth| format!("{PREFIX}{}", mine * 10 + nth));
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("pgdata");
+        fs::create_dir(&data).unwrap();
+        fs::write(data.join(PID_FILE), "").unwrap();
+        fs::write(dir.path().join(SEGMENTS_FILE), &control).unwrap();
+        fs::write(shm(&listed), "").unwrap();
+        fs::write(shm(&control), (mine * 10 + 2).to_ne_bytes().repeat(1 << 21)).unwrap();
+        let mut holder = child_command("perl")
+            .args([
+                "-e",
+                "open F, '<:mmap', shift; read F, $x, 1; $| = 1; print 1; sleep 60",
+            ])
+            .arg(shm(&control))
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut begun = [0];
+        std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut begun).unwrap();
+        let was_mapped = is_mapped(&control);
+        release_shared_memory(dir.path());
+        let stayed = shm(&listed).exists() && shm(&control).exists();
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        release_shared_memory(dir.path());
+        let is_left = shm(&listed).exists() || shm(&control).exists();
+        let _ = (
+            fs::remove_file(shm(&listed)),
+            fs::remove_file(shm(&control)),
+        );
+        assert!(was_mapped && stayed, "{was_mapped} {stayed}");
+        assert!(!is_left);
     }
 
     #[test]

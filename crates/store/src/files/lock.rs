@@ -126,16 +126,30 @@ pub(crate) fn kernel_holder(file: &File) -> Option<u32> {
         rustix::fs::major(metadata.dev()),
         rustix::fs::minor(metadata.dev())
     );
-    (0..READS_OF_LOCKS).find_map(|_| {
-        let locks = fs::read_to_string("/proc/locks").ok()?;
-        find_holder(&locks, &device, metadata.ino())
-    })
+    let read = || fs::read_to_string("/proc/locks").ok();
+    (0..READS_OF_LOCKS)
+        .find_map(|_| find_on_device(&read()?, &device, metadata.ino()))
+        .or_else(|| find_holder(&read()?, &device, metadata.ino()))
+}
+
+fn find_on_device(locks: &str, device: &str, inode: u64) -> Option<u32> {
+    let holders = holders(locks, inode);
+    let (pid, _) = holders.iter().find(|(_, found)| *found == device)?;
+    pid.parse().ok()
 }
 
 /// Some file systems (btrfs) show another device there than `stat` does; then the inode alone must
 /// do, if only one lock has it.
 fn find_holder(locks: &str, device: &str, inode: u64) -> Option<u32> {
-    let holders: Vec<(&str, &str)> = locks
+    find_on_device(locks, device, inode).or_else(|| match holders(locks, inode)[..] {
+        [(pid, _)] => pid.parse().ok(),
+        _ => None,
+    })
+}
+
+/// The process and the device of each exclusive `flock` on a file with this inode.
+fn holders(locks: &str, inode: u64) -> Vec<(&str, &str)> {
+    locks
         .lines()
         .filter_map(
             |line| match line.split_whitespace().collect::<Vec<_>>()[..] {
@@ -149,14 +163,7 @@ fn find_holder(locks: &str, device: &str, inode: u64) -> Option<u32> {
                 .filter(|(_, found)| *found == inode.to_string())
                 .map(|(device, _)| (pid, device))
         })
-        .collect();
-    let same_device = holders.iter().find(|(_, found)| *found == device);
-    let (pid, _) = same_device.or(if holders.len() == 1 {
-        holders.first()
-    } else {
-        None
-    })?;
-    pid.parse().ok()
+        .collect()
 }
 
 #[cfg(test)]
