@@ -44,8 +44,9 @@ shift 2
 RUN_TESTS_DIR=$(mktemp -d)
 TESTS_TMPDIR=""
 export RUN_TESTS_DIR TESTS_TMPDIR
-trap 'rm -rf "$RUN_TESTS_DIR" ${TESTS_TMPDIR:+"$TESTS_TMPDIR"}' EXIT
-trap 'exit 130' INT TERM
+# Who still writes there may keep a folder from going at the first try.
+trap 'for _ in 1 2 3; do rm -rf "$RUN_TESTS_DIR" ${TESTS_TMPDIR:+"$TESTS_TMPDIR"} 2>/dev/null && break; sleep 1; done || :' EXIT
+trap 'exit 130' HUP INT TERM
 
 messages=$RUN_TESTS_DIR/messages
 cargo test "$@" --no-run --message-format json-render-diagnostics >"$messages" </dev/null
@@ -86,9 +87,10 @@ SHM=${SHM:-/dev/shm}
 free=$(df -Pk "$SHM" 2>/dev/null | awk 'NR == 2 { folder = $4 } /^MemAvailable:/ { memory = $2 }
     END { print int((folder < memory ? folder : memory) / 1048576) }' - /proc/meminfo)
 if [ -z "${TMPDIR:-}" ] && [ "$free" -ge "${MEMORY_WANTED:-8}" ] && TESTS_TMPDIR=$(mktemp -d "$SHM/t.XXXXXX"); then
-    # Servers also read and write past the cache, which old kernels refuse in memory.
-    if dd if=/dev/zero of="$TESTS_TMPDIR/direct" bs=4096 count=1 oflag=direct 2>/dev/null; then
-        rm "$TESTS_TMPDIR/direct"
+    # Servers also read and write past the cache, which old kernels refuse in memory; and tests write programs.
+    printf '#!/bin/sh\n' >"$TESTS_TMPDIR/program" && chmod 755 "$TESTS_TMPDIR/program"
+    if dd if=/dev/zero of="$TESTS_TMPDIR/direct" bs=4096 count=1 oflag=direct 2>/dev/null && "$TESTS_TMPDIR/program" 2>/dev/null; then
+        rm "$TESTS_TMPDIR/direct" "$TESTS_TMPDIR/program"
         # Some servers run as another user.
         chmod 755 "$TESTS_TMPDIR"
         export TMPDIR="$TESTS_TMPDIR"
