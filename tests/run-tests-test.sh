@@ -110,8 +110,17 @@ EOF
 # Temporary files are in memory if nobody wants them elsewhere and there is room; nothing of it is left.
 mkdir "$scratch/shm"
 unset TMPDIR
-for case in "$scratch/shm/t. MEMORY_WANTED=0" "none MEMORY_WANTED=1000000" "none SHM=$scratch/gone" "$scratch/one TMPDIR=$scratch/one"; do
-    expect 0 "tests: 12 passed, 0 failed" "$all" SHM="$scratch/shm" "${case#* }" <<EOF
+# Limits of containers, in bytes: half a gigabyte; two that are all but full, one of them of cached files; none.
+for case in "small 536870912 0 0" "full 2147483648 1610612736 0" "cached 2147483648 1610612736 644245094" "unlimited max 1610612736 0"; do
+    # shellcheck disable=SC2086 # the words
+    set -- $case
+    mkdir "$scratch/$1"
+    echo "$2" >"$scratch/$1/memory.max" && echo "$3" >"$scratch/$1/memory.current"
+    printf 'anon 5\ninactive_file %s\n' "$4" >"$scratch/$1/memory.stat"
+done
+for case in "$scratch/shm/t. MEMORY_WANTED=0" "none MEMORY_WANTED=1000000" "none SHM=$scratch/gone" "$scratch/one TMPDIR=$scratch/one" \
+    "none CGROUP=$scratch/small" "none CGROUP=$scratch/full" "$scratch/shm/t. CGROUP=$scratch/cached" "$scratch/shm/t. CGROUP=$scratch/unlimited"; do
+    expect 0 "tests: 12 passed, 0 failed" "$all" SHM="$scratch/shm" MEMORY_WANTED=1 "${case#* }" <<EOF
 $order
 EOF
     case $(cat "$scratch/tmpdir") in

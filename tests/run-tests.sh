@@ -83,9 +83,20 @@ awk -F '\t' -v dir="$RUN_TESTS_DIR" -v order="$order" -v here="$PWD" '
 
 touch "$RUN_TESTS_DIR/pool" "$RUN_TESTS_DIR/alone" "$RUN_TESTS_DIR/failed"
 SHM=${SHM:-/dev/shm}
-# Free gigabytes: what the folder may still hold, or all memory if that is less.
-free=$(df -Pk "$SHM" 2>/dev/null | awk 'NR == 2 { folder = $4 } /^MemAvailable:/ { memory = $2 }
-    END { print int((folder < memory ? folder : memory) / 1048576) }' - /proc/meminfo)
+CGROUP=${CGROUP:-/sys/fs/cgroup}
+set --
+for file in max current stat; do
+    [ ! -r "$CGROUP/memory.$file" ] || set -- "$@" "$CGROUP/memory.$file"
+done
+# Free gigabytes: the least of what the folder may still hold, all memory, and what a container's limit leaves, but for cached files.
+free=$(df -Pk "$SHM" 2>/dev/null | awk '
+    NR == 2 { least = $4 }
+    FILENAME ~ /max$/ && $1 != "max" { limit = $1 / 1024 }
+    FILENAME ~ /current$/ { used = $1 / 1024 }
+    FILENAME ~ /stat$/ && $1 == "inactive_file" { used -= $2 / 1024 }
+    $1 == "MemAvailable:" && $2 < least { least = $2 }
+    END { if (limit && limit - used < least) least = limit - used
+        print int(least / 1048576) }' - /proc/meminfo "$@")
 if [ -z "${TMPDIR:-}" ] && [ "$free" -ge "${MEMORY_WANTED:-8}" ] && TESTS_TMPDIR=$(mktemp -d "$SHM/t.XXXXXX"); then
     # Servers also read and write past the cache, which old kernels refuse in memory; and tests write programs.
     printf '#!/bin/sh\n' >"$TESTS_TMPDIR/program" && chmod 755 "$TESTS_TMPDIR/program"
