@@ -5,8 +5,9 @@
 # well, in a run of their own that begins in this order, `make NAME` for what make is to do in the meantime, after all others if CPUs
 # are short, `alone NAME` for targets that measure, which come last and one by one, and # comments. All other targets come in between. Each binary runs in the folder of its crate, as `cargo test`
 # has it; what it says is shown when it has ended, in one piece. All run, whatever fails.
-# Unless $TMPDIR names a folder, their temporary files are in memory, in $SHM (/dev/shm), if $MEMORY_WANTED (8) gigabytes are free: ext4
-# takes long to make a file where many were just deleted, and each PostgreSQL makes a thousand.
+# Unless $TMPDIR names a folder, their temporary files are in memory, in $SHM (/dev/shm), if $MEMORY_WANTED (8) gigabytes are free, in
+# a container within its limit (in $CGROUP, /sys/fs/cgroup): ext4 takes long to make a file where many were just deleted, and each
+# PostgreSQL makes a thousand.
 # Exit codes: 0, 1 if a test failed, 2 for unusable arguments or lists, cargo's if the tests do not compile.
 set -eu
 
