@@ -117,6 +117,7 @@ mod tests {
         let tight: Vec<Vec<f64>> = (0..30).map(|_| vec![0.0, 0.01, -0.01]).collect();
         let spread = Spread::of_groups(&tight);
         assert_eq!((spread.starts, spread.degrees), (90, 64.0));
+        assert!(!spread.is_prior());
         assert!(spread.sd > 0.01 && spread.sd < 0.0125, "{}", spread.sd);
         assert_eq!(Spread::of_groups(&[vec![1.0], vec![2.0]]), prior);
     }

@@ -123,4 +123,16 @@ mod tests {
         let more: Vec<f64> = (0..40).map(|i| f64::from(i) - 19.3).collect();
         assert!((paired_p(&more, 1) - SignedRank::of(&more).p_two_sided()).abs() < 0.03);
     }
+
+    #[test]
+    fn verdicts_have_the_names_that_files_and_pages_use() {
+        let all = [
+            Verdict::Regression,
+            Verdict::Improvement,
+            Verdict::Equivalent,
+            Verdict::Inconclusive,
+        ];
+        let names = ["regression", "improvement", "equivalent", "inconclusive"];
+        assert_eq!(all.map(Verdict::name), names);
+    }
 }

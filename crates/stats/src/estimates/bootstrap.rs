@@ -214,4 +214,35 @@ mod tests {
     fn three_values_have_an_interval() {
         assert!(bca(&[1.0, 2.0, 4.0], |sample| mean(sample), 0.95, 100, 1).is_some());
     }
+
+    /// The median of five drawn of these is 1 in 68 %, and never less: half of those are below it.
+    #[test]
+    fn ties_count_half() {
+        let median = |sample: &mut [f64]| median_of_mut(sample).unwrap();
+        let interval = bca(&[1.0, 1.0, 1.0, 2.0, 3.0], median, 0.5, 2000, 1).unwrap();
+        assert_eq!((interval.low, interval.high), (1.0, 1.0));
+    }
+
+    /// A sample drawn with replacement has fewer different values, always.
+    #[test]
+    fn a_statistic_that_is_always_lower_has_the_range_of_its_samples() {
+        let different = |sample: &mut [f64]| {
+            sample.sort_by(f64::total_cmp);
+            sample.chunk_by(|a, b| a == b).count() as f64
+        };
+        let interval = bca(&SAMPLE, different, 0.95, 100, 1).unwrap();
+        assert!(interval.low >= 3.0 && interval.high <= 11.0, "{interval:?}");
+        assert!(interval.low < interval.high, "{interval:?}");
+    }
+
+    /// (x - 4) / 3 are -1, -2/3, -1/3 and 2.
+    #[test]
+    fn the_acceleration_of_a_mean() {
+        let found = acceleration(&[1.0, 2.0, 3.0, 10.0], |sample| mean(sample));
+        let (squares, cubes) = (50.0f64 / 9.0, 20.0 / 3.0);
+        assert!(
+            (found - cubes / (6.0 * squares.powf(1.5))).abs() < 1e-12,
+            "{found}"
+        );
+    }
 }

@@ -108,6 +108,17 @@ mod tests {
         assert!(found.p > 0.99);
     }
 
+    /// t(2) = 2 sqrt(3), two-sided p = 1 - t / sqrt(2 + t^2).
+    #[test]
+    fn the_interval_and_the_p_are_those_of_students_t() {
+        let starts = [0.1, 0.2, 0.3].map(|level| vec![level; 3]);
+        let found = clustered(&starts, 0.95).unwrap();
+        let (t, error) = (12f64.sqrt(), 0.1 / 3f64.sqrt());
+        assert!((found.p - (1.0 - t / (2.0 + t * t).sqrt())).abs() < 1e-9);
+        assert!((found.interval.low - (0.2 - 4.302_65 * error)).abs() < 1e-6);
+        assert!((found.interval.high - (0.2 + 4.302_65 * error)).abs() < 1e-6);
+    }
+
     #[test]
     fn too_little_gives_nothing() {
         assert_eq!(clustered(&[], 0.95), None);

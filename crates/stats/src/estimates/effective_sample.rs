@@ -97,5 +97,6 @@ mod tests {
         assert!((120.0..400.0).contains(&of_red), "{of_red}");
         assert_eq!(effective_sample_size(&[1.0; 100]), None);
         assert_eq!(effective_sample_size(&white[..15]), None);
+        assert!(effective_sample_size(&white[..16]).is_some());
     }
 }

@@ -80,6 +80,10 @@ mod tests {
         assert!(hodges_lehmann(&wild).unwrap() < 0.07);
         let many: Vec<f64> = (0..=3001).map(f64::from).collect();
         assert_eq!(hodges_lehmann(&many), Some(1500.5));
+        // Skewed: the median is lower. Up to 3,000 numbers it is not asked.
+        let skewed: Vec<f64> = (0..3001).map(|i| f64::from(i).powi(2)).collect();
+        assert_eq!(hodges_lehmann(&skewed), Some(1500.0 * 1500.0));
+        assert!(hodges_lehmann(&skewed[..3000]).unwrap() > 1600.0 * 1600.0);
     }
 
     #[test]

@@ -300,4 +300,30 @@ mod tests {
             assert_eq!(variance_prior(&with[1..]), None, "five and that");
         }
     }
+
+    /// By the formulas of the documentation, in Python.
+    #[test]
+    fn a_prior_by_hand() {
+        let variances = [1e-4, 2e-4, 4e-4, 1e-3, 3e-3, 9e-3, 2e-2, 5e-2];
+        let degrees = [4.0, 4.0, 6.0, 6.0, 8.0, 8.0, 4.0, 4.0];
+        let class: Vec<KnownVariance> = variances
+            .into_iter()
+            .zip(degrees)
+            .map(|(variance, degrees)| KnownVariance { variance, degrees })
+            .collect();
+        let prior = variance_prior(&class).unwrap();
+        assert!((prior.degrees - 1.005_222_874).abs() < 1e-6, "{prior:?}");
+        assert!((prior.variance - 6.511_598_24e-4).abs() < 1e-9, "{prior:?}");
+    }
+
+    /// 25 / (4 / 4 + 9 / 9).
+    #[test]
+    fn a_sum_has_the_degrees_of_freedom_of_satterthwaite() {
+        let [one, other] =
+            [(2.0, 4.0), (3.0, 9.0)].map(|(variance, degrees)| KnownVariance { variance, degrees });
+        let sum = one.plus(other);
+        assert_eq!((sum.variance, sum.degrees), (5.0, 12.5));
+        let nothing = one.times(0.0).plus(other.times(0.0));
+        assert_eq!((nothing.variance, nothing.degrees), (0.0, 9.0));
+    }
 }

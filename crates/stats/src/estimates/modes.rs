@@ -135,4 +135,31 @@ mod tests {
         println!("{shares:?}");
         assert!(shares[3] > 0.8, "{shares:?}");
     }
+
+    /// Squares 0.0002 and 0.0032 within the groups, three degrees of freedom.
+    #[test]
+    fn the_widest_gap_by_hand() {
+        let starts = [0.34, 0.0, 0.38, 0.02, 0.3];
+        let widest = widest_gap(&starts, 0.0).unwrap();
+        assert!((widest.gap - 0.28).abs() < 1e-12);
+        assert!((widest.spread - (0.0034f64 / 3.0).sqrt()).abs() < 1e-12);
+        let (low, high) = widest.groups.means();
+        assert!((low - 0.01).abs() < 1e-12 && (high - 0.34).abs() < 1e-12);
+        // 8.3 times the spread: 13.3 are wanted of five.
+        assert_eq!(two_modes(&starts, 0.0), None);
+    }
+
+    /// Of eight starts the gap must be wider than 5.9 spreads.
+    #[test]
+    fn the_limit_is_that_of_as_many_starts() {
+        let starts = |spreads: f64| {
+            let gap = spreads * (10.0f64 / 6.0).sqrt();
+            let low = [0.0, 1.0, 2.0, 3.0];
+            low.into_iter()
+                .chain(low.map(|value| value + 3.0 + gap))
+                .collect::<Vec<f64>>()
+        };
+        assert!(two_modes(&starts(7.0), 0.0).is_some());
+        assert_eq!(two_modes(&starts(4.5), 0.0), None);
+    }
 }

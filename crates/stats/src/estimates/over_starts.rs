@@ -667,4 +667,181 @@ mod tests {
         };
         assert_eq!(prior(3.0, 5.0).with_common_times(2.0), prior(6.0, 10.0));
     }
+
+    fn known(variance: f64, degrees: f64) -> KnownVariance {
+        KnownVariance { variance, degrees }
+    }
+
+    fn is_near(found: f64, expected: f64) -> bool {
+        (found - expected).abs() < 1e-9 * expected.abs().max(1.0)
+    }
+
+    /// Starts of these loads, each known with the squared errors `1e-4` and 9 degrees of freedom.
+    fn of_loads(loads: &[&[f64]]) -> Vec<StartRatio> {
+        let of = |(load, ratios): (u32, &&[f64])| {
+            let start = move |ratio: &f64| StartRatio {
+                ratio: *ratio,
+                within: Some(known(1e-4, 9.0)),
+                load,
+            };
+            ratios.iter().map(start).collect::<Vec<_>>()
+        };
+        (1..).zip(loads).flat_map(of).collect()
+    }
+
+    /// By hand: mean squares 0.001 / 3 within loads and 0.0593 / 2 between them, n = (6 - 14 / 6) / 2.
+    #[test]
+    fn loads_with_unequal_numbers_of_starts_are_an_analysis_of_variance() {
+        let starts = of_loads(&[&[0.0, 0.02, 0.04], &[0.1, 0.12], &[0.3]]);
+        let of = StartsVariance::of(&starts).unwrap();
+        assert!(is_near(of.between.variance, 0.001 / 3.0), "{of:?}");
+        assert_eq!(of.between.degrees, 3.0);
+        let loads = of.loads.unwrap();
+        assert!(is_near(loads.estimate, 0.016), "{loads:?}");
+        assert!(is_near(loads.starts, 11.0 / 6.0), "{loads:?}");
+        assert_eq!((loads.degrees, of.is_of_loads), (2.0, false));
+        assert!(is_near(of.within.variance, 1e-4), "{of:?}");
+        let scaled = of.times(4.0);
+        assert_eq!(scaled.between, of.between.times(4.0));
+        assert_eq!(scaled.within, of.within.times(4.0));
+        let of_scaled = scaled.loads.unwrap();
+        assert!(is_near(of_scaled.estimate, 0.064), "{of_scaled:?}");
+        assert_eq!((of_scaled.starts, of_scaled.degrees), (loads.starts, 2.0));
+    }
+
+    #[test]
+    fn what_starts_of_a_load_say_of_its_mean() {
+        let four: [&[f64]; 4] = [&[0.0, 0.02], &[0.1, 0.14], &[0.3], &[0.2]];
+        let found = within_loads(&of_loads(&four)).unwrap();
+        // Variances 0.0002 and 0.0008 of two starts each.
+        assert!(is_near(found.variance, 2.5e-4), "{found:?}");
+        assert_eq!(found.degrees, 2.0);
+        assert_eq!(within_loads(&of_loads(&four[..3])), None, "starts count");
+        let once: [&[f64]; 4] = [&[0.0], &[0.1], &[0.3], &[0.2]];
+        assert_eq!(within_loads(&of_loads(&once)), None, "no load has two");
+        assert!(has_a_load_each(&of_loads(&once)));
+        assert!(!has_a_load_each(&of_loads(&four)) && !has_a_load_each(&of_loads(&once[..1])));
+    }
+
+    /// t(2) = 2 sqrt(3), two-sided p = 1 - t / sqrt(2 + t^2).
+    #[test]
+    fn the_p_is_that_of_students_t() {
+        let found = over_starts(&starts(&[0.1, 0.2, 0.3], 1e-6), None).unwrap();
+        let t = 12f64.sqrt();
+        assert!(
+            is_near(found.p, 1.0 - t / (2.0 + t * t).sqrt()),
+            "{found:?}"
+        );
+        // Two starts with the first load, one with the second: 9e-4 (4 / 9 + 1 / 9) is added.
+        let prior = StartsPrior {
+            common: 0.0,
+            of_expected: None,
+            of_loads: known(9e-4, 3.0),
+        };
+        let two = of_loads(&[&[0.1, 0.3], &[0.2]]);
+        let found = over_starts(&two, Some(prior)).unwrap();
+        // Within loads 0.02, one degree of freedom.
+        assert!(
+            is_near(found.error * found.error, 0.02 / 3.0 + 5e-4),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_class_has_the_median_of_its_variances_in_common() {
+        let of = |between: f64, estimate: f64| StartsVariance {
+            between: known(between, 4.0),
+            within: known(5e-5, 9.0),
+            is_of_loads: false,
+            loads: Some(LoadsVariance {
+                estimate,
+                starts: 2.0,
+                degrees: 1.0,
+            }),
+        };
+        let class = [1e-4, 2e-4, 3e-4].map(|between| of(between, between));
+        let prior = StartsPrior::of_class(&class).unwrap();
+        // chi^2(4) / 4 has the median (1 - 2 / 36)^3, by Wilson and Hilferty.
+        let median_of_chi = (17.0f64 / 18.0).powi(3);
+        assert!(
+            is_near(prior.common, 2e-4 / median_of_chi - 5e-5),
+            "{prior:?}"
+        );
+        assert_eq!(prior.of_expected, None, "three are too few");
+        assert_eq!(prior.of_loads.degrees, 1.5);
+        assert!(is_near(prior.of_loads.variance, 2e-4), "{prior:?}");
+        let many: Vec<StartsVariance> = (1..=8)
+            .map(|number| of(1e-4 * f64::from(number), -1e-4))
+            .collect();
+        let prior = StartsPrior::of_class(&many).unwrap();
+        assert_eq!(
+            prior.of_loads,
+            known(0.0, 4.0),
+            "less than nothing by chance"
+        );
+        let expected = prior.common + 5e-5;
+        let in_expected: Vec<KnownVariance> = many
+            .iter()
+            .map(|of| known(of.between.variance / expected, 4.0))
+            .collect();
+        let of_expected = (
+            prior.of_expected.unwrap(),
+            variance_prior(&in_expected).unwrap(),
+        );
+        assert!(
+            is_near(of_expected.0.variance, of_expected.1.variance),
+            "{of_expected:?}"
+        );
+    }
+
+    /// Four comparisons, loads of two degrees of freedom and two starts each.
+    #[test]
+    fn loads_of_a_step_by_hand() {
+        let of = |estimate: f64| StartsVariance {
+            between: known(1e-4, 4.0),
+            within: known(0.0, 9.0),
+            is_of_loads: false,
+            loads: Some(LoadsVariance {
+                estimate,
+                starts: 2.0,
+                degrees: 2.0,
+            }),
+        };
+        let class = StartsPrior {
+            common: 0.0,
+            of_expected: None,
+            of_loads: known(7e-6, 3.0),
+        };
+        let step = [1e-3, 3e-3, 1e-3, 3e-3].map(of);
+        let others = [vec![of(0.0)], vec![of(0.0)]];
+        let found = class.with_loads(&step, &others).of_loads;
+        assert!(is_near(found.variance, 2e-3), "{found:?}");
+        // 2 x 16 / (4 + 3 x 2 / 9).
+        assert!(
+            is_near(found.degrees, 32.0 / (4.0 + 2.0 / 3.0)),
+            "{found:?}"
+        );
+        // Others whose loads lie as far apart.
+        let others = [vec![of(2e-3)], vec![of(2e-3)]];
+        assert_eq!(class.with_loads(&step, &others), class);
+    }
+
+    #[test]
+    fn what_turns_say_counts_with_its_share_of_what_is_expected() {
+        let prior = StartsPrior {
+            common: 1e-4,
+            of_expected: Some(known(1.0, 20.0)),
+            of_loads: known(0.0, 1.0),
+        };
+        let found = prior.moderated(StartsVariance {
+            between: known(2e-4, 2.0),
+            within: known(1e-4, 9.0),
+            is_of_loads: false,
+            loads: None,
+        });
+        // Half of what is expected: 1 / (1 / 20 + 0.25 / 9).
+        let worth = 1.0 / (0.05 + 0.25 / 9.0);
+        assert!(is_near(found.degrees, 2.0 + worth), "{found:?}");
+        assert!(is_near(found.variance, 2e-4), "{found:?}");
+    }
 }
