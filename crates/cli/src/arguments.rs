@@ -619,7 +619,7 @@ pub struct Confirm {
     #[arg(long, value_name = "N")]
     pub starts: Option<u32>,
     /// How often to load the data of each cell; starts or blocks take one load after the other
-    /// [default: 2; with a budget up to 16, in a sixth of it, or up to 4, in a third]
+    /// [default: 2; with a budget up to 16, in a sixth of it, or up to 8, in a third]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16))]
     pub loads: Option<u32>,
     /// Steps that write: let each server be written to for this long in each start or block before

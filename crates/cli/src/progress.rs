@@ -33,8 +33,8 @@ pub struct Console {
     name_width: usize,
     has_live_line: bool,
     last_plain: Instant,
-    /// The host that what is shown now happens on, with a colon.
-    host: String,
+    /// The host or the cell that what is shown now is about, with a colon.
+    whom: String,
 }
 
 impl Console {
@@ -66,7 +66,7 @@ impl Console {
             name_width: 0,
             has_live_line: false,
             last_plain: Instant::now(),
-            host: String::new(),
+            whom: String::new(),
         })
     }
 
@@ -101,7 +101,7 @@ impl Console {
     /// A line of its own.
     pub fn line(&mut self, text: &str) {
         self.clear();
-        let text = format!("{}{text}", self.host);
+        let text = format!("{}{text}", self.whom);
         match &self.view {
             Some(view) => view.print(&text),
             None => tell!("{text}"),
@@ -110,11 +110,11 @@ impl Console {
     }
 
     fn live(&mut self, text: &str) {
-        let with_host = format!("{}{text}", self.host);
+        let with_whom = format!("{}{text}", self.whom);
         if let Some(view) = &mut self.view {
-            view.running(&with_host);
+            view.running(&with_whom);
         } else if self.is_terminal {
-            let _ = write!(stderr(), "\r\x1b[K{}", fit(&with_host));
+            let _ = write!(stderr(), "\r\x1b[K{}", fit(&with_whom));
             let _ = stderr().flush();
             self.has_live_line = true;
         } else if self.last_plain.elapsed() >= PLAIN_INTERVAL {
@@ -133,6 +133,12 @@ impl Console {
         for warning in &turns.warnings {
             self.line(&format!("\x1b[33m  {}: {warning}\x1b[0m", turns.step));
         }
+    }
+
+    fn said_of(&mut self, whom: &str, notice: &Notice<'_>) {
+        self.whom = format!("{whom}: ");
+        self.notice(notice.clone());
+        self.whom.clear();
     }
 
     fn trial_message(&mut self, message: &TrialMessage) {
@@ -185,7 +191,7 @@ impl Observer for Console {
                 cell,
             } => {
                 // Hosts are at different places of the schedule.
-                if let Some(view) = self.view.as_mut().filter(|_| self.host.is_empty()) {
+                if let Some(view) = self.view.as_mut().filter(|_| self.whom.is_empty()) {
                     view.begins("trial", trial.number, trials as u32);
                 }
                 self.line(&format!(
@@ -239,11 +245,8 @@ impl Observer for Console {
                 "\x1b[31m{}: not complete: {reason}\x1b[0m",
                 cell.label
             )),
-            Notice::OnHost { host, notice } => {
-                self.host = format!("{host}: ");
-                self.notice(notice.clone());
-                self.host.clear();
-            }
+            Notice::OnHost { host, notice } => self.said_of(host, notice),
+            Notice::OfCell { cell, notice } => self.said_of(&cell.label, notice),
             Notice::Remark(text) => self.line(text),
             Notice::Warning(text) => self.line(&format!("\x1b[33m{text}\x1b[0m")),
             Notice::Trial(message) => self.trial_message(message),

@@ -56,6 +56,11 @@ pub enum Notice<'a> {
     Turns(&'a TurnsProgress),
     /// A step in turns is over in this start.
     StepTurns(&'a StepTurns),
+    /// Something happens in one of several trials that run side by side.
+    OfCell {
+        cell: &'a Cell,
+        notice: &'a Notice<'a>,
+    },
     /// Something happens on another machine.
     OnHost {
         /// What the user calls it.

@@ -678,6 +678,42 @@ fn more_loads_than_links_are_no_more_links() {
     assert!(covered < 0.9 && called > 0.2, "{covered} {called}");
 }
 
+/// Four loads and 44 starts of a campaign of one test, or eight loads and 38 starts in the same
+/// time.
+#[test]
+fn eight_loads_are_worth_more_than_the_starts_that_they_cost() {
+    for (seed, load_sd) in [(57, 0.0), (58, 0.003)] {
+        let [four, eight] = [(4, 44), (8, 38)].map(|(loads, starts)| {
+            let world = World {
+                tests: 1,
+                cells: 1,
+                rounds: 25,
+                load_sd,
+                loads,
+                starts,
+                ..QUIET
+            };
+            let all = campaigns(world, 400, seed);
+            let covered = held(all.iter().flat_map(|of| of.last()));
+            let findings = all.iter().flat_map(|of| of.last().iter());
+            let estimates = findings.filter_map(|of| of.estimate.as_ref());
+            let intervals = estimates.filter_map(|of| of.interval);
+            let mut widths: Vec<f64> = intervals.map(|(low, high)| high - low).collect();
+            widths.sort_by(f64::total_cmp);
+            let width = widths[widths.len() / 2];
+            println!(
+                "{loads} loads that differ by {:.1} %, {starts} starts: coverage {covered:.3}, \
+                half-width {:.2} %",
+                100.0 * load_sd,
+                50.0 * width
+            );
+            assert!(covered >= 0.93, "{covered}");
+            width
+        });
+        assert!(eight < 0.9 * four, "{eight} {four}");
+    }
+}
+
 #[test]
 fn two_modes_are_told_and_their_interval_is_not_believed() {
     let world = World {

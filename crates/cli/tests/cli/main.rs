@@ -24,6 +24,7 @@ mod import;
 mod import_tables;
 mod lab_hosts;
 mod live;
+mod loads;
 mod perf;
 mod post;
 mod power_cut;

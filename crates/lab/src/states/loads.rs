@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use plimsoll_stats::LOADS_AS_UNITS;
 
-/// With so many loads an interval has what loads differ by in it, whatever the test: up to this
-/// number they may take [`SHARE_OF_FEW`] of a budget, and more of them [`SHARE_OF_MANY`].
-pub(super) const FEW: usize = LOADS_AS_UNITS;
+/// Up to this number loads may take [`SHARE_OF_FEW`] of a budget, and more of them
+/// [`SHARE_OF_MANY`]. With half as many an interval has what loads differ by in it, but if there is
+/// one test it is 3.2 errors wide to either side, and with so many 2.4 (`t` for 3 and 7 degrees of
+/// freedom).
+pub(super) const FEW: usize = 2 * LOADS_AS_UNITS;
 const SHARE_OF_FEW: u32 = 3;
 const SHARE_OF_MANY: u32 = 6;
 
@@ -113,7 +115,9 @@ mod tests {
         for (asked, load_s, budget_s, expected) in [
             (6, 10, None, [1, 2, 3, 4, 5, 6, 1, 2, 3]),
             (6, 10, Some(2700), [1, 2, 3, 4, 5, 6, 1, 2, 3]),
-            // A third of 300 s for four loads, and a sixth for more.
+            // A third of the budget for eight loads, and a sixth for more.
+            (16, 3, Some(120), [1, 2, 3, 4, 5, 6, 7, 8, 1]),
+            (16, 5, Some(120), [1, 2, 3, 4, 5, 6, 7, 1, 2]),
             (6, 20, Some(300), [1, 2, 3, 4, 1, 2, 3, 4, 1]),
             (6, 25, Some(300), [1, 2, 3, 1, 2, 3, 1, 2, 3]),
             (6, 60, Some(300), [1; 9]),

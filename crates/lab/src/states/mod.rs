@@ -9,13 +9,14 @@ mod page_cache;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::schedule::ScheduledTrial;
 use plimsoll_engine::directory_bytes;
-use plimsoll_store::{Design, TrialRecord, create_new_folder};
+use plimsoll_store::{Confirm, Design, TrialRecord, create_new_folder};
 
 use self::bring_back::{Contents, bring_back};
 use self::copy::copy_to_disk;
@@ -23,12 +24,15 @@ use self::holes::make_sparse;
 use self::loads::{FEW, Loads, Took, load_of};
 pub(crate) use self::page_cache::{PageCache, even_out};
 use crate::error::LabError;
+use crate::message::TrialOrder;
 use crate::observer::{Notice, Observer};
 use crate::places::remove_data_dir;
-use crate::trial_process::{Runner, make_dir, remove_data};
+use crate::trial_process::{Ended, Runner, make_dir, remove_data};
 
 /// Where the trials that make data keep their logs, in the campaign's folder.
 pub(crate) const STATES_FOLDER: &str = "states";
+
+const LOADS_PER_CPU: usize = 2;
 
 /// The data states of a campaign.
 pub(crate) struct States<'a> {
@@ -54,6 +58,7 @@ pub(crate) struct Earlier {
 
 struct State {
     dir: PathBuf,
+    is_copied: bool,
     /// What is in it, where copies are brought back.
     contents: Option<Contents>,
 }
@@ -147,41 +152,97 @@ impl<'a> States<'a> {
         let Some(confirm) = &self.runner.campaign.header.confirm else {
             return Ok(Ok(()));
         };
-        if confirm.before.get(cell).is_none_or(Vec::is_empty) {
+        let Some(owner) = self.owner(confirm, cell) else {
             return Ok(Ok(()));
-        }
-        let own = &self.runner.cell(cell).label;
-        let owner = if *own == confirm.control && confirm.loads.is_none() {
-            self.position(&confirm.base)
-        } else {
-            cell
         };
-        let load = load.unwrap_or(1);
         let is_brought_back = confirm.design == Design::Slices;
+        self.make_all(&[cell], load, observer)?;
+        let load = load.unwrap_or(1);
         let begin = Instant::now();
-        let is_new = !self.made.contains_key(&(owner, load));
-        if is_new {
-            let made = self.make(owner, load, observer)?;
-            let contents = None;
-            let state = made.map(|dir| State { dir, contents });
-            self.made.insert((owner, load), state);
-            self.making.entry(load).or_default().loading += begin.elapsed();
-        }
-        let begin = Instant::now();
+        let mut is_first = false;
         let put = match self.made.get_mut(&(owner, load)) {
-            Some(Ok(state)) => state.put(into, is_brought_back).map_err(|error| {
-                format!(
-                    "the data could not be copied to {}: {error}; free space there and resume",
-                    into.display()
-                )
-            }),
+            Some(Ok(state)) => {
+                is_first = !std::mem::replace(&mut state.is_copied, true);
+                state.put(into, is_brought_back).map_err(|error| {
+                    format!(
+                        "the data could not be copied to {}: {error}; free space there and resume",
+                        into.display()
+                    )
+                })
+            }
             Some(Err(reason)) => Err(reason.clone()),
             None => Ok(()),
         };
-        if is_new {
+        if is_first {
             self.making.entry(load).or_default().copying += begin.elapsed();
         }
         Ok(put)
+    }
+
+    /// Makes the data of these cells that is not there, that of several cells side by side: nothing
+    /// is measured meanwhile. `load` is the one of [`States::load_of`].
+    ///
+    /// # Errors
+    /// One that ends the campaign, once all have ended.
+    pub fn make_all(
+        &mut self,
+        cells: &[usize],
+        load: Option<u32>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), LabError> {
+        let Some(confirm) = &self.runner.campaign.header.confirm else {
+            return Ok(());
+        };
+        let load = load.unwrap_or(1);
+        let owners = cells.iter().filter_map(|cell| self.owner(confirm, *cell));
+        let missing: BTreeSet<usize> = owners
+            .filter(|owner| !self.made.contains_key(&(*owner, load)))
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let begin = Instant::now();
+        let mut orders: Vec<(usize, TrialOrder)> = Vec::new();
+        for owner in missing {
+            observer.notice(Notice::StateStart {
+                cell: self.runner.cell(owner),
+                load,
+            });
+            match LabError::costs_one_trial(self.order(owner, load))? {
+                Ok(order) => orders.push((owner, order)),
+                Err(reason) => _ = self.made.insert((owner, load), Err(reason)),
+            }
+        }
+        let (owners, orders): (Vec<usize>, Vec<TrialOrder>) = orders.into_iter().unzip();
+        let (made, mut fatal) = (&mut self.made, None);
+        let mut on_end =
+            |at: usize, end: Ended, observer: &mut dyn Observer| match LabError::costs_one_trial(
+                end,
+            ) {
+                Ok(end) => {
+                    let state = keep(&orders[at].data_dir, end, observer);
+                    made.insert((owners[at], load), state);
+                }
+                Err(error) => _ = fatal.get_or_insert(error),
+            };
+        match &orders[..] {
+            [order] => on_end(0, self.runner.run(order, observer), observer),
+            several => self.runner.run_all(several, at_once(), observer, on_end),
+        }
+        self.making.entry(load).or_default().loading += begin.elapsed();
+        fatal.map_or(Ok(()), Err)
+    }
+
+    /// The cell that loads the data of this one; none where trials begin without data.
+    fn owner(&self, confirm: &Confirm, cell: usize) -> Option<usize> {
+        let before = confirm.before.get(cell);
+        before.filter(|before| !before.is_empty())?;
+        let own = &self.runner.cell(cell).label;
+        let is_of_base = *own == confirm.control && confirm.loads.is_none();
+        Some(match is_of_base {
+            true => self.position(&confirm.base),
+            false => cell,
+        })
     }
 
     fn position(&self, label: &str) -> usize {
@@ -195,24 +256,16 @@ impl<'a> States<'a> {
             .unwrap_or(0)
     }
 
-    /// Runs the steps that make a cell's data, and stops the server cleanly.
-    fn make(
-        &self,
-        cell: usize,
-        load: u32,
-        observer: &mut dyn Observer,
-    ) -> Result<Result<PathBuf, String>, LabError> {
-        observer.notice(Notice::StateStart {
-            cell: self.runner.cell(cell),
-            load,
-        });
+    /// The order for a trial that runs the steps that make a cell's data, and stops the server
+    /// cleanly.
+    fn order(&self, cell: usize, load: u32) -> Result<Result<TrialOrder, String>, LabError> {
         let name = match load {
             1 => cell.to_string(),
             more => format!("{cell}-load{more}"),
         };
-        // As short as the folders of trials: the path of a socket may have no more than 107 bytes,
-        // and what is too long is to be known with the first server.
-        let state = self.folder.join(format!("s{cell}-{load}"));
+        let header = &self.runner.campaign.header;
+        let last = header.schedule.iter().map(|trial| trial.number).max();
+        let state = self.folder.join(folder_of(cell, load, last.unwrap_or(1)));
         let logs = self.runner.campaign.path.join(STATES_FOLDER);
         // A resumed campaign makes its data again, and keeps what was reported before.
         let attempt = (1..)
@@ -226,41 +279,60 @@ impl<'a> States<'a> {
             part: None,
             cell,
         };
-        let mut order = match self.runner.order(&scheduled, attempt, &dir, &state) {
-            Ok(order) => order,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        order.cell.workload = order
-            .cell
-            .workload
-            .with_steps(std::mem::take(&mut order.before));
-        (
-            order.makes_state,
-            order.has_turns,
-            order.has_canary,
-            order.placement,
-        ) = (true, false, false, None);
-        let ended = self.runner.run(&order, observer)?;
-        let is_stopped = observer.stop_requests().load(Ordering::SeqCst) > 0;
-        if ended.is_ok()
-            && let Err(error) = make_sparse(&state)
-        {
-            observer.notice(Notice::Warning(&format!(
-                "{} takes more room than it needs: {error}",
-                state.display()
-            )));
-        }
-        if ended.is_err() {
-            // What there is of it may be what filled the disk.
-            remove_data(&state, observer);
-        }
-        Ok(ended.map(|()| state).map_err(|reason| {
-            if is_stopped {
-                reason
-            } else {
-                format!("the data that its trials begin with could not be made: {reason}")
+        let order = self.runner.order(&scheduled, attempt, &dir, &state);
+        Ok(order.map(|mut order| {
+            let before = std::mem::take(&mut order.before);
+            order.cell.workload = order.cell.workload.with_steps(before);
+            TrialOrder {
+                makes_state: true,
+                has_turns: false,
+                has_canary: false,
+                placement: None,
+                ..order
             }
         }))
+    }
+}
+
+/// As long as the folder of the last trial, `192-a1`: the path of a socket may have no more than 107
+/// bytes, and what is too long is to be known with the first server.
+fn folder_of(cell: usize, load: u32, last_trial: u32) -> String {
+    let prefix = format!("s{cell}-");
+    let wanted = format!("{last_trial}-a1").len();
+    let digits = wanted.saturating_sub(prefix.len());
+    format!("{prefix}{load:0digits$}")
+}
+
+/// How many loads are made side by side. For half of its time a short one has the server start, or
+/// waits behind its drain.
+fn at_once() -> usize {
+    LOADS_PER_CPU * std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// What a trial that made data has left, or why there is nothing.
+fn keep(dir: &Path, end: Result<(), String>, observer: &mut dyn Observer) -> Result<State, String> {
+    match end {
+        Ok(()) => {
+            if let Err(error) = make_sparse(dir) {
+                observer.notice(Notice::Warning(&format!(
+                    "{} takes more room than it needs: {error}",
+                    dir.display()
+                )));
+            }
+            Ok(State {
+                dir: dir.to_owned(),
+                is_copied: false,
+                contents: None,
+            })
+        }
+        Err(reason) => {
+            // What there is of it may be what filled the disk.
+            remove_data(dir, observer);
+            Err(match observer.stop_requests().load(Ordering::SeqCst) {
+                0 => format!("the data that its trials begin with could not be made: {reason}"),
+                _ => reason,
+            })
+        }
     }
 }
 
@@ -312,6 +384,17 @@ mod tests {
 
     use super::*;
     use crate::sample_trials::{DONE, started};
+
+    /// A campaign ran well up to its tenth trial, whose path of a socket had one byte more.
+    #[test]
+    fn a_socket_that_is_too_long_is_known_with_the_first_load() {
+        for (cell, load, last) in [(0, 1, 9), (2, 3, 48), (0, 16, 192), (11, 1, 768)] {
+            let folder = folder_of(cell, load, last);
+            assert!(folder.len() >= format!("{last}-a1").len(), "{folder}");
+        }
+        assert_eq!(folder_of(0, 1, 192), "s0-001");
+        assert_ne!(folder_of(1, 11, 9), folder_of(11, 1, 9));
+    }
 
     /// The second block had load 1 because the second could not be made. When it went on all loads
     /// were made, and its last trial was to begin with the second.

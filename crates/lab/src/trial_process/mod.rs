@@ -8,7 +8,8 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use plimsoll_core::plan::{Cell, IdleCpus};
 use plimsoll_core::schedule::ScheduledTrial;
@@ -19,6 +20,7 @@ use rustix::pipe::fcntl_setpipe_size;
 use zeroize::Zeroizing;
 
 pub(crate) use self::ending::write_trial_failed;
+use self::process::Listening;
 pub(crate) use self::process::{END_LIMIT, STOP_PATIENCE, TrialProcess};
 use crate::clients::ClientHosts;
 use crate::error::LabError;
@@ -31,6 +33,9 @@ use crate::places::remove_data_dir;
 
 /// No order is longer; what an ordinary user may ask a pipe to hold.
 const ORDER_BYTES: usize = 1 << 20;
+
+/// How often a trial that says nothing is looked at.
+const POLL: Duration = Duration::from_millis(50);
 
 /// What the label of the A/A control has behind that of the base.
 pub(crate) const CONTROL: &str = "#2";
@@ -130,20 +135,55 @@ impl Runner<'_> {
 
     /// Runs a trial to its end, writes down how it ended where it could not itself, and seals its
     /// folder. The inner error says why it is not complete.
-    pub fn run(
+    pub fn run(&self, order: &TrialOrder, observer: &mut dyn Observer) -> Ended {
+        let mut trial = Running::start(self, order)?;
+        while trial.pass_on(POLL, observer) {}
+        trial.conclude(observer)
+    }
+
+    /// The same for several trials, `at_once` of them at a time; the notices of each have its cell.
+    /// `on_end` gets how each ended, with its position, as soon as it has.
+    pub fn run_all(
         &self,
-        order: &TrialOrder,
+        orders: &[TrialOrder],
+        at_once: usize,
         observer: &mut dyn Observer,
-    ) -> Result<Result<(), String>, LabError> {
-        let mut trial = self.start(order)?;
-        let ended = trial.watch(observer);
-        // Whatever went wrong here, the child must not outlive this function.
-        if ended.is_err() {
-            trial.kill();
+        mut on_end: impl FnMut(usize, Ended, &mut dyn Observer),
+    ) {
+        let mut waiting = 0..orders.len();
+        let mut running: Vec<(usize, Running)> = Vec::new();
+        loop {
+            while running.len() < at_once.max(1)
+                && let Some(next) = waiting.next()
+            {
+                if is_stopped(observer) {
+                    on_end(next, Ok(Err("interrupted".to_owned())), observer);
+                    continue;
+                }
+                match Running::start(self, &orders[next]) {
+                    Ok(trial) => running.push((next, trial)),
+                    Err(error) => on_end(next, Err(error), observer),
+                }
+            }
+            if running.is_empty() {
+                return;
+            }
+            let wait = POLL / running.len() as u32;
+            let mut go_on = Vec::new();
+            for (place, mut trial) in running {
+                let mut of_cell = OfCell {
+                    cell: &orders[place].cell,
+                    observer: &mut *observer,
+                };
+                if trial.pass_on(wait, &mut of_cell) {
+                    go_on.push((place, trial));
+                } else {
+                    let end = trial.conclude(&mut of_cell);
+                    on_end(place, end, observer);
+                }
+            }
+            running = go_on;
         }
-        let is_stopped = observer.stop_requests().load(Ordering::SeqCst) > 0;
-        let concluded = trial.conclude(is_stopped, observer);
-        ended.and(concluded)
     }
 
     /// Starts a trial's process and gives it its order.
@@ -199,6 +239,54 @@ impl Runner<'_> {
                 error,
             )
         })
+    }
+}
+
+/// How a trial ended; the inner error says why it is not complete.
+pub(crate) type Ended = Result<Result<(), String>, LabError>;
+
+/// A trial that runs and is listened to. Dropped before its end, it is killed.
+struct Running {
+    process: TrialProcess,
+    listening: Listening,
+}
+
+impl Running {
+    fn start(runner: &Runner<'_>, order: &TrialOrder) -> Result<Self, LabError> {
+        let mut process = runner.start(order)?;
+        let listening = process.listen()?;
+        Ok(Self { process, listening })
+    }
+
+    fn pass_on(&mut self, wait: Duration, observer: &mut dyn Observer) -> bool {
+        self.process.pass_on(&mut self.listening, wait, observer)
+    }
+
+    fn conclude(self, observer: &mut dyn Observer) -> Ended {
+        self.process.conclude(is_stopped(observer), observer)
+    }
+}
+
+fn is_stopped(observer: &dyn Observer) -> bool {
+    observer.stop_requests().load(Ordering::SeqCst) > 0
+}
+
+/// Says of what it passes on which cell it is about.
+struct OfCell<'a> {
+    cell: &'a Cell,
+    observer: &'a mut dyn Observer,
+}
+
+impl Observer for OfCell<'_> {
+    fn notice(&mut self, notice: Notice<'_>) {
+        self.observer.notice(Notice::OfCell {
+            cell: self.cell,
+            notice: &notice,
+        });
+    }
+
+    fn stop_requests(&self) -> &AtomicUsize {
+        self.observer.stop_requests()
     }
 }
 

@@ -26,7 +26,6 @@ pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
 /// this long.
 pub(crate) const END_LIMIT: Duration = Duration::from_secs(60);
 const END_POLL: Duration = Duration::from_millis(5);
-const POLL: Duration = Duration::from_millis(50);
 
 /// A trial's process, under its guard. Dropped before it was reaped, it is killed.
 pub(crate) struct TrialProcess {
@@ -41,6 +40,15 @@ pub(crate) struct TrialProcess {
     is_reaped: bool,
     /// Why it was ended, if that was not the user's wish.
     given_up: Option<String>,
+}
+
+/// What is heard of a trial's process, and since when it is to stop.
+pub(super) struct Listening {
+    messages: Receiver<String>,
+    asked_at: Option<Instant>,
+    /// How many requests to stop were passed on.
+    handled: usize,
+    patience: Patience,
 }
 
 impl TrialProcess {
@@ -123,49 +131,59 @@ impl TrialProcess {
         Ok((status, left))
     }
 
-    /// Passes messages on until the trial's output ends.
-    pub(super) fn watch(&mut self, observer: &mut dyn Observer) -> Result<(), LabError> {
-        let Some(output) = self.take_output() else {
-            return Err(LabError::Io("the trial has no pipes".into()));
-        };
-        let messages = read_lines(output);
-        let mut asked_at: Option<Instant> = None;
-        let mut handled = 0;
-        let mut patience = Patience::new(SILENCE_LIMIT);
-        loop {
-            match messages.recv_timeout(POLL) {
-                Ok(line) => {
-                    patience.renew();
-                    if let Ok(message) = serde_json::from_str::<TrialMessage>(&line) {
-                        observer.notice(Notice::Trial(&message));
-                    }
+    /// Begins to listen to it.
+    pub(super) fn listen(&mut self) -> Result<Listening, LabError> {
+        let output = self.take_output();
+        let output = output.ok_or_else(|| LabError::Io("the trial has no pipes".into()))?;
+        Ok(Listening {
+            messages: read_lines(output),
+            asked_at: None,
+            handled: 0,
+            patience: Patience::new(SILENCE_LIMIT),
+        })
+    }
+
+    /// Passes on what it says, for as long as `wait` at most, and the user's wish to stop. False
+    /// once nothing more is to be expected.
+    pub(super) fn pass_on(
+        &mut self,
+        listening: &mut Listening,
+        wait: Duration,
+        observer: &mut dyn Observer,
+    ) -> bool {
+        match listening.messages.recv_timeout(wait) {
+            Ok(line) => {
+                listening.patience.renew();
+                if let Ok(message) = serde_json::from_str::<TrialMessage>(&line) {
+                    observer.notice(Notice::Trial(&message));
                 }
-                // What it left may hold its output open and not be killed: no message is to be
-                // expected any more.
-                Err(RecvTimeoutError::Timeout) if matches!(self.child.try_wait(), Ok(Some(_))) => {
-                    return Ok(());
-                }
-                Err(RecvTimeoutError::Timeout) if patience.is_over() => {
-                    let seconds = SILENCE_LIMIT.as_secs();
-                    let reason =
-                        format!("{HUNG}: the trial's process said nothing for {seconds} s");
-                    self.given_up = Some(reason);
-                    self.kill();
-                    patience.renew();
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
-            let requests = observer.stop_requests().load(Ordering::SeqCst);
-            if requests > handled {
-                self.send_line(STOP);
-                asked_at.get_or_insert_with(Instant::now);
-                handled = requests;
+            // What it left may hold its output open and not be killed: no message is to be expected
+            // any more.
+            Err(RecvTimeoutError::Timeout) if matches!(self.child.try_wait(), Ok(Some(_))) => {
+                return false;
             }
-            if requests >= 2 || asked_at.is_some_and(|asked| asked.elapsed() > STOP_PATIENCE) {
+            Err(RecvTimeoutError::Timeout) if listening.patience.is_over() => {
+                let seconds = SILENCE_LIMIT.as_secs();
+                let reason = format!("{HUNG}: the trial's process said nothing for {seconds} s");
+                self.given_up = Some(reason);
                 self.kill();
+                listening.patience.renew();
             }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return false,
         }
+        let requests = observer.stop_requests().load(Ordering::SeqCst);
+        if requests > listening.handled {
+            self.send_line(STOP);
+            listening.asked_at.get_or_insert_with(Instant::now);
+            listening.handled = requests;
+        }
+        let asked_at = listening.asked_at;
+        if requests >= 2 || asked_at.is_some_and(|asked| asked.elapsed() > STOP_PATIENCE) {
+            self.kill();
+        }
+        true
     }
 
     /// Reaps it, ends the server it may have left behind, and closes its folder. The inner error

@@ -73,6 +73,10 @@ impl<'a, 'o> Start<'a, 'o> {
         let (began, made_before) = (Instant::now(), run.states.making());
         let mut candidates = Vec::new();
         let mut orders = Vec::new();
+        if !run.is_stopped() {
+            let cells: Vec<usize> = which.trials.iter().map(|trial| trial.cell).collect();
+            run.states.make_all(&cells, which.load, run.observer)?;
+        }
         for trial in which.trials {
             let (candidate, order) = prepare(run, trial, which, kept)?;
             candidates.push(candidate);
