@@ -73,6 +73,26 @@ pub enum AnalysisError {
         name: String,
         base: String,
     },
+    /// What was imported has no pairs.
+    #[error(
+        "gate {campaign}: it is imported, and a gate needs runs that took turns or were repeated; \
+        `plimsoll compare` has its ratios; to gate, run both builds: `plimsoll gate PLAN \
+        --candidate BUILD`"
+    )]
+    GateOfImport {
+        /// Its id.
+        campaign: String,
+    },
+    /// What was imported has one run of each cell, and no counters.
+    #[error(
+        "explain {step}: {campaign} is imported, and has neither repeats nor the server's counters \
+        to explain with; `plimsoll compare` has its ratios"
+    )]
+    ExplainOfImport {
+        step: String,
+        /// Its id.
+        campaign: String,
+    },
     /// A name stands for no metric.
     #[error(
         "find metric \"{name}\": it is not in the catalogue{hint}; `plimsoll show --json` has \

@@ -14,7 +14,7 @@ use plimsoll_analysis::metrics::columns::{is_turned, step_columns};
 use plimsoll_analysis::metrics::ratio::{BASE_IS_ZERO, divide_measures};
 use plimsoll_analysis::metrics::value::at_least;
 use plimsoll_analysis::verdicts::{
-    Call, Finding, NO_VERDICTS, bases, counts, ending, facts, is_news, percent, repeats, subject,
+    Call, Finding, bases, counts, ending, facts, is_news, no_verdicts, percent, repeats, subject,
 };
 use plimsoll_analysis::view::{
     CampaignInfo, CellInfo, ClassicTable, Outcome, PublishedTable, Ramp, Status, StepView,
@@ -181,7 +181,7 @@ fn add_groups(text: &mut String, view: &View) {
 fn counted(view: &View) -> String {
     let findings = &view.findings;
     if findings.all.is_empty() {
-        return format!("{NO_VERDICTS} {}.", escape(&view.cells[0].label));
+        return format!("{}.", escape(&no_verdicts(view)));
     }
     let caveat = if findings.is_screen() {
         " One run each: no verdict."

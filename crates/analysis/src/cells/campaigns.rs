@@ -26,6 +26,8 @@ pub struct CampaignInfo {
     pub state: &'static str,
     /// How far it is, in words: as `state` has it, or how many trials are missing and what runs them.
     pub progress: String,
+    /// Whether it is to end within a time.
+    pub has_budget: bool,
     /// It, as commands take it.
     pub name: String,
     /// The command that runs what is missing of it.
@@ -136,6 +138,7 @@ pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
         created: header.created.clone(),
         state: state(campaign.state),
         progress: progress(campaign),
+        has_budget: header.budget().is_some(),
         name: in_commands(&campaign.path),
         continuing: continuing(header.fleet.as_ref(), &campaign.path),
         methodology_version: header.methodology_version,

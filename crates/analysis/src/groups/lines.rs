@@ -12,11 +12,12 @@ pub fn section(group: &Group) -> String {
     }
 }
 
-/// `8 of 9 tests regressed`, `9 tests: 2 regressed, 1 improved`, `5 tests, none differs; 1 left out`.
+/// `8 of 9 tests regressed`, `9 tests: 2 regressed, 1 improved`, `5 tests, none is shown to differ; 1
+/// left out`.
 pub fn tests_in_words(group: &Group) -> String {
     let all = group.tests.len();
     let counted = match (group.regressed, group.improved) {
-        (0, 0) => format!("{all} tests, none differs"),
+        (0, 0) => format!("{all} tests, none is shown to differ"),
         (regressed, 0) => format!("{regressed} of {all} tests regressed"),
         (0, improved) => format!("{improved} of {all} tests improved"),
         (regressed, improved) => {

@@ -12,9 +12,18 @@ use super::summary;
 use crate::groups::group_lines;
 use crate::view::View;
 
-/// Said where the base and its second instance are the only candidates; the base's label follows.
-pub const NO_VERDICTS: &str =
-    "No verdicts: the only candidate apart from the base is its second instance, of";
+/// Said in place of verdicts: there is nothing but the base and its second instance, or no step
+/// has been measured on both sides.
+pub fn no_verdicts(view: &View) -> String {
+    let base = &view.cells[0].label;
+    let controls = &view.findings.control_cells;
+    match (1..view.cells.len()).all(|cell| controls.contains(&cell)) {
+        true => format!(
+            "No verdicts: the only candidate apart from the base is its second instance, of {base}"
+        ),
+        false => format!("No verdicts: no step has numbers of both {base} and a candidate"),
+    }
+}
 
 /// Unusual steps of a screen that are named.
 const UNUSUAL_SHOWN: usize = 5;
@@ -424,7 +433,7 @@ fn lines(view: &View, is_brief: bool) -> String {
         return text;
     }
     add(&match findings.all.is_empty() {
-        true => format!("{NO_VERDICTS} {}", view.cells[0].label),
+        true => no_verdicts(view),
         false => format!("Verdicts against {}: {}", bases(view), counted.join(", ")),
     });
     if !findings.all.is_empty() {

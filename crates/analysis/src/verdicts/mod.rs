@@ -40,8 +40,8 @@ pub use hosts::OfHost;
 pub(crate) use judge::{Experiment, MOST_EMPTY_TURNS, find};
 pub(crate) use lines::change_with_interval;
 pub use lines::{
-    NO_VERDICTS, bases, brief_lines, control_line, counts, ending, facts, farthest, finding_line,
-    is_news, largest, percent, repeats, subject, unjudged, verdict_lines,
+    bases, brief_lines, control_line, counts, ending, facts, farthest, finding_line, is_news,
+    largest, no_verdicts, percent, repeats, subject, unjudged, verdict_lines,
 };
 pub(crate) use measured::companions;
 pub use measured::{Role, headline};

@@ -88,6 +88,12 @@ pub fn explain(
     if !known.clone().any(|known| known == step) {
         return Err(AnalysisError::unknown_step(step, &mut known));
     }
+    if campaign.imported.is_some() {
+        return Err(AnalysisError::ExplainOfImport {
+            step: step.to_owned(),
+            campaign: campaign.header.id.clone(),
+        });
+    }
     // A base that was named is the base of one group.
     let is_asked = |finding: &&Finding| finding.step == step && (a.is_none() || finding.base == 0);
     let of_step: Vec<&Finding> = view.findings.all.iter().filter(is_asked).collect();

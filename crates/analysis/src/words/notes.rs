@@ -76,9 +76,13 @@ fn of_campaigns(view: &View) -> Vec<String> {
             "running" => Some(format!(
                 "Campaign {id} is still running: cells without a number have not run yet."
             )),
+            "decided" if campaign.has_budget => Some(format!(
+                "Campaign {id} {}: all was decided, or no time was left for more.",
+                campaign.progress
+            )),
             "decided" => Some(format!(
-                "Campaign {id} ended at a planned look, because all was decided or its budget was \
-                spent; `{command}` runs on to the next one."
+                "Campaign {id} ended at a planned look, because all was decided; `{command}` runs \
+                on to the next one."
             )),
             "broken" => Some(format!(
                 "Campaign {id} is not finished: `{command}` runs what is missing."
@@ -188,22 +192,32 @@ fn of_blocks(view: &View) -> String {
                run cannot tell a regression from noise."
             .to_owned();
     }
+    let is_by_slices = is_by_slices(view);
+    let noun = if is_by_slices { "start" } else { "block" };
+    let outcomes = || view.steps.iter().flat_map(|step| &step.outcomes);
+    let is_paired = !is_by_slices && outcomes().any(|outcome| outcome.paired_ratio.is_some());
     format!(
-        "Values are medians over up to {} blocks; charts, counters, drains and row checks show \
-        each cell's first finished block.",
-        most(|outcome| outcome.blocks_used).max(1)
+        "Values are medians over up to {} {noun}s{}; charts, counters, drains and row checks show \
+        each cell's first finished {noun}.",
+        most(|outcome| outcome.blocks_used).max(1),
+        match is_paired {
+            true => "; ratios are those of pairs within a block, not of these medians",
+            false => "",
+        }
     )
 }
 
 fn of_totals(view: &View) -> Option<String> {
+    is_by_slices(view).then(|| {
+        "The tables have totals over all turns, their ratios and the verdicts the typical round: a \
+        stall of few turns moves the first alone."
+            .to_owned()
+    })
+}
+
+fn is_by_slices(view: &View) -> bool {
     let mut findings = view.findings.all.iter();
-    findings
-        .any(|finding| finding.basis == Basis::Slices)
-        .then(|| {
-            "The tables have totals over all turns, their ratios and the verdicts the typical \
-            round: a stall of few turns moves the first alone."
-                .to_owned()
-        })
+    findings.any(|finding| finding.basis == Basis::Slices)
 }
 
 /// What is not known of operations that nobody scheduled.

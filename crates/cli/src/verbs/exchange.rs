@@ -135,9 +135,17 @@ pub fn export(places: &Places, arguments: &Export) -> VerbResult {
     };
     let files = to_classic_files(&record, &options)?;
     if files.is_empty() {
+        let why = match record.imported {
+            Some(_) => {
+                "it was not imported from files of the originals, which tell more than it has"
+            }
+            None => {
+                "the originals have files of the Insert Benchmark's ten steps, of sysbench's tests \
+                and of db_bench, and none of ramps or workload files"
+            }
+        };
         return Err(Failure::usage(format!(
-            "failed to export {}: the originals have files of the Insert Benchmark's ten steps, of \
-            sysbench's tests and of db_bench, and none of ramps or workload files",
+            "failed to export {}: {why}",
             record.header.id
         )));
     }

@@ -5,9 +5,9 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{self, Path, PathBuf};
 
 use plimsoll_core::name::BuildName;
-use plimsoll_core::plan::{Budget, Family};
+use plimsoll_core::plan::{Budget, Family, PlanError};
 use plimsoll_lab::builds::{BuildCache, is_built_in};
-use plimsoll_lab::{LabError, load_plan, parse_plan};
+use plimsoll_lab::{load_plan, parse_plan};
 use plimsoll_store::shell_word;
 
 use crate::arguments::{Init, Places};
@@ -62,7 +62,7 @@ pub fn init(places: &Places, arguments: &Init) -> VerbResult {
     let text = plan_text(&answers);
     let path = arguments.out.display().to_string();
     // An answer that is wrong leaves no file, and takes none away.
-    parse_plan(&path, &text).map_err(LabError::from)?;
+    parse_plan(&path, &text).map_err(|error| refused(&error))?;
     write(&arguments.out, &text, arguments.force)?;
     let plan = load_plan(Some(&path))?;
     anstream::println!("wrote {path}\n");
@@ -77,6 +77,13 @@ pub fn init(places: &Places, arguments: &Init) -> VerbResult {
     let path = shell_word(&path);
     anstream::println!("Step by step: plimsoll plan explain {path}\nNext: plimsoll run {path}");
     Ok(0)
+}
+
+/// What is wrong with the answers. The place of it in the plan says nothing: no plan was written.
+fn refused(error: &PlanError) -> Failure {
+    let all = std::iter::once(error).chain(&error.others);
+    let all: Vec<&str> = all.map(|error| error.message.as_str()).collect();
+    Failure::usage(format!("no plan was written: {}", all.join("; ")))
 }
 
 /// A workload file as the plan in `out` has to name it: relative to the plan if it is there, else

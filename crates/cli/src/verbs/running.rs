@@ -91,7 +91,12 @@ fn tell_end(
             broken,
             has_time,
         } if campaign.header.budget().is_some() => {
-            tell!("it ended after start {block}, within its budget");
+            match has_time {
+                true => tell!("it ended after start {block}, within its budget"),
+                false => {
+                    tell!("it ended after start {block}: no time is left in its budget for another")
+                }
+            }
             (broken, has_time)
         }
         CampaignEnd::Decided { block, broken, .. } => {

@@ -67,7 +67,7 @@ pub fn create_with_verdicts(
     client_hosts: Option<ClientHostsHeader>,
 ) -> Result<(CampaignDir, DataTurn), Failure> {
     let mut survey = plan_as_survey(request)?;
-    leave_out_missing(&mut survey);
+    leave_out_missing(&mut survey)?;
     let (campaign, turn, notes) = create_confirm(
         store,
         &ConfirmRequest {
@@ -108,7 +108,10 @@ pub fn create_fleet_with_verdicts(
     Ok(campaign)
 }
 
-fn leave_out_missing(survey: &mut CampaignHeader) {
+/// # Errors
+/// When one cell of several is left: it would be held against itself alone.
+fn leave_out_missing(survey: &mut CampaignHeader) -> Result<(), Failure> {
+    let planned = survey.plan.cells.len();
     let base = survey.plan.cells[survey.plan.base].label.clone();
     let is_here = |label: &str| {
         let header = survey.cells.iter().find(|cell| cell.label == label);
@@ -121,6 +124,13 @@ fn leave_out_missing(survey: &mut CampaignHeader) {
             false => tell!("left out: {}: its build could not be fetched", cell.label),
         }
     }
+    if let ([alone], true) = (&here[..], planned > 1) {
+        return Err(Failure::usage(format!(
+            "{} alone is left, and nothing to hold against it: fetch the other builds with `plimsoll \
+            build add`, or run it once with --screen",
+            alone.label
+        )));
+    }
     survey.plan.cells = here;
     survey.cells.retain(|cell| cell.missing_build.is_none());
     let labels = survey.plan.cells.iter().map(|cell| &cell.label);
@@ -132,6 +142,7 @@ fn leave_out_missing(survey: &mut CampaignHeader) {
     {
         tell!("the base of the plan, {base}, is left out: {other} is the base");
     }
+    Ok(())
 }
 
 /// All that the plan reports: by blocks with the steps that make the data.

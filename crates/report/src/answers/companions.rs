@@ -50,7 +50,10 @@ fn certainty(companion: &Companion) -> String {
         _ if companion.is_same() => "exactly the same".to_owned(),
         Some((low, high)) if (high / low).ln() < 1e-9 => "the same in every start".to_owned(),
         Some((low, high)) => format!("[{}, {}]", percent(low), percent(high)),
-        None if companion.ratio.is_none() => "one of them counted none".to_owned(),
+        None if companion.ratio.is_none() => match companion.means() {
+            (base, cell) if base > 0.0 && cell > 0.0 => "none in some starts".to_owned(),
+            _ => "one of them counted none".to_owned(),
+        },
         None => "one start".to_owned(),
     }
 }

@@ -130,6 +130,11 @@ pub fn gate_among(
     history: &AaHistory<'_>,
     request: &GateRequest,
 ) -> Result<Gate, AnalysisError> {
+    if campaign.imported.is_some() {
+        return Err(AnalysisError::GateOfImport {
+            campaign: campaign.header.id.clone(),
+        });
+    }
     let among = asked::Among::new(campaign, history.stored(), request)?;
     let asked = among.asked(campaign, request)?;
     let adjusted = holm(&asked.iter().map(p_of_larger_loss).collect::<Vec<_>>());
@@ -166,7 +171,7 @@ fn next(gate: &Gate, campaign: &CampaignRecord, asked: &[Asked<'_>]) -> Option<S
             _ => String::new(),
         };
         return Some(format!(
-            "plimsoll confirm {}{hosts}, then the gate of its campaign",
+            "plimsoll confirm {} --all{hosts}, then the gate of its campaign",
             in_commands(&campaign.path)
         ));
     }

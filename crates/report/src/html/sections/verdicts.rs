@@ -7,7 +7,7 @@ use super::groups::{groups, row_costs};
 use crate::html::figures::ratio_plot::ratio_plot;
 use crate::html::tables::{cell_name, header, scrolling};
 use plimsoll_analysis::verdicts::{
-    Finding, NO_VERDICTS, Role, bases, counts, facts, farthest, headline, largest, percent,
+    Finding, Role, bases, counts, facts, farthest, headline, largest, no_verdicts, percent,
     sentences, unjudged,
 };
 use plimsoll_analysis::view::{Status, View};
@@ -41,7 +41,7 @@ pub(crate) fn section(view: &View) -> Markup {
                     span class={ "verdict " (word) } { strong { (count) } " " (word) } " "
                 }
                 span.caption {
-                    @if findings.all.is_empty() { (NO_VERDICTS) " " (view.cells[0].label) }
+                    @if findings.all.is_empty() { (no_verdicts(view)) }
                     @else { "of throughput, against " (bases(view)) }
                 }
             }
