@@ -247,14 +247,14 @@ fn each_start_runs_another_link_of_a_build() {
     // Recipes that do not know how say so before anything is fetched.
     let refused = command(
         &place,
-        &["build", "make", "mariadb@11.8", "--flags", "quick_links"],
+        &["build", "make", "mysql@9.7", "--flags", "quick_links"],
     )
     .output()
     .unwrap();
     let stderr = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{stderr}");
     assert!(
-        stderr.contains("mariadb cannot be linked several times"),
+        stderr.contains("mysql cannot be linked several times"),
         "{stderr}"
     );
 }
