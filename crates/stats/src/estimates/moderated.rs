@@ -326,4 +326,18 @@ mod tests {
         let nothing = one.times(0.0).plus(other.times(0.0));
         assert_eq!((nothing.variance, nothing.degrees), (0.0, 9.0));
     }
+
+    /// By moments these would have 41 degrees of freedom.
+    #[test]
+    fn a_prior_has_at_most_twenty_degrees_of_freedom() {
+        let class = [-0.33f64, 0.33].repeat(4);
+        let class: Vec<KnownVariance> = class
+            .iter()
+            .map(|log| KnownVariance {
+                variance: log.exp(),
+                degrees: 20.0,
+            })
+            .collect();
+        assert_eq!(variance_prior(&class).unwrap().degrees, MOST_DEGREES);
+    }
 }

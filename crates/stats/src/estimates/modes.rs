@@ -162,4 +162,20 @@ mod tests {
         assert!(two_modes(&starts(7.0), 0.0).is_some());
         assert_eq!(two_modes(&starts(4.5), 0.0), None);
     }
+
+    #[test]
+    fn beyond_sixteen_starts_the_limit_is_that_of_sixteen() {
+        let starts: Vec<f64> = (0..20)
+            .map(|number| f64::from(number % 10) + if number < 10 { 0.0 } else { 30.0 })
+            .collect();
+        assert_eq!(two_modes(&starts, 0.0).unwrap().low.len(), 10);
+        assert_eq!(two_modes(&starts, 10.0), None);
+    }
+
+    /// The gap of 1 is wider, and that of 0.97 is wider for its spread.
+    #[test]
+    fn the_widest_gap_is_the_one_for_its_spread() {
+        let starts = [0.0, 0.0, 1.0, 1.0, 1.97, 1.97, 1.97];
+        assert!((widest_gap(&starts, 0.0).unwrap().gap - 0.97).abs() < 1e-12);
+    }
 }
