@@ -252,3 +252,19 @@ fn a_campaign_stays_in_its_data_folder() {
     let output = place.run(&["--data", "other", "resume"]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
 }
+
+/// `init` named line 14 of a plan that it had not written.
+#[test]
+fn init_points_into_no_plan_that_is_not_there() {
+    let place = Place::new();
+    let builds = ["init", "--builds", "sqlite,mysql@8.0.33"];
+    let output =
+        place.run(&[&builds[..], &["--tests", "point-querry", "--out", "x.toml"]].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("no plan was written: "), "{said}");
+    assert!(
+        !said.contains("x.toml") && !place.path("x.toml").exists(),
+        "{said}"
+    );
+}

@@ -22,7 +22,9 @@ use plimsoll_testkit::cached_build;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{LIMITS, Place, UNDECIDED, processes_in, text, wait, wait_until};
+use crate::support::{
+    LIMITS, Place, UNDECIDED, assert_nothing_is_left, processes_in, text, wait, wait_until,
+};
 
 const PLAN: &str = r#"
 name = "tests"
@@ -120,15 +122,6 @@ fn wait_for_step(place: &Place, step: &str, trials: usize) -> Vec<PathBuf> {
         found.len() == trials
     });
     found
-}
-
-fn assert_nothing_is_left(place: &Place) {
-    assert_eq!(processes_in(place.dir.path()), Vec::<u32>::new());
-    let left: Vec<_> = fs::read_dir(place.path("data"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    assert_eq!(left, [".plimsoll-data"]);
 }
 
 /// Every round has every candidate once, and over as many rounds as there are candidates each has

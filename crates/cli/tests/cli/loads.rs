@@ -10,7 +10,9 @@ use plimsoll_store::{CampaignRecord, CampaignState, Store};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{Place, UNDECIDED, processes_in, text, wait, wait_until};
+use crate::support::{
+    Place, UNDECIDED, assert_nothing_is_left, processes_in, text, wait, wait_until,
+};
 
 /// Loads take long enough to be met at work.
 const PLAN: &str = r#"
@@ -97,11 +99,12 @@ fn at_work(place: &Place) -> Vec<PathBuf> {
     found
 }
 
-fn assert_nothing_is_left(place: &Place) {
-    assert_eq!(processes_in(place.dir.path()), Vec::<u32>::new());
-    let left = fs::read_dir(place.path("data")).unwrap();
-    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left, [".plimsoll-data"]);
+fn resume_completes(place: &Place) {
+    let output = place.run(&["resume"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(UNDECIDED), "{said}");
+    assert_eq!(campaign(place).state, CampaignState::Complete, "{said}");
+    assert_nothing_is_left(place);
 }
 
 #[test]
@@ -176,11 +179,7 @@ fn ctrl_c_ends_all_loads_and_resume_makes_them_again() {
     let output = wait(child);
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert_nothing_is_left(&place);
-    let output = place.run(&["resume"]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(UNDECIDED), "{said}");
-    assert_eq!(campaign(&place).state, CampaignState::Complete, "{said}");
-    assert_nothing_is_left(&place);
+    resume_completes(&place);
 }
 
 #[test]
@@ -193,9 +192,5 @@ fn a_killed_orchestrator_leaves_no_load_at_work() {
     wait_until("all loads are gone", || {
         processes_in(place.dir.path()).is_empty()
     });
-    let output = place.run(&["resume"]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(UNDECIDED), "{said}");
-    assert_eq!(campaign(&place).state, CampaignState::Complete, "{said}");
-    assert_nothing_is_left(&place);
+    resume_completes(&place);
 }

@@ -190,6 +190,16 @@ pub fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     }
 }
 
+/// No process works in a place, and nothing is left of its data.
+pub fn assert_nothing_is_left(place: &Place) {
+    assert_eq!(processes_in(place.dir.path()), Vec::<u32>::new());
+    let left: Vec<_> = std::fs::read_dir(place.path("data"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, [".plimsoll-data"]);
+}
+
 /// Pids of the processes whose working directory is this folder: the program and the trials it
 /// started.
 pub fn processes_in(dir: &Path) -> Vec<u32> {
