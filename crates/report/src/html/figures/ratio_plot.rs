@@ -4,13 +4,14 @@
 use maud::{Markup, html};
 use plimsoll_analysis::verdicts::Verdict;
 
+use super::axis::ratio_ticks;
 use super::{px, short};
 use plimsoll_analysis::verdicts::{Basis, Call, Control, Finding, Role, percent};
 use plimsoll_analysis::view::View;
 
 const WIDTH: f64 = 900.0;
 const LABEL: f64 = 355.0;
-const VALUE: f64 = 150.0;
+const VALUE: f64 = 175.0;
 const ROW: f64 = 17.0;
 const GAP: f64 = 8.0;
 const TOP: f64 = 24.0;
@@ -200,18 +201,24 @@ fn drawn(row: &Row<'_>, y: f64, at: &impl Fn(f64) -> String) -> Markup {
     }
 }
 
-/// Round ratios between the ends: at most ten.
+/// Round ratios between the ends, 1.0 among them.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
-    const STEPS: [f64; 8] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0];
-    let step = STEPS
-        .into_iter()
-        .find(|step| (high - low) / step <= 9.0)
-        .unwrap_or(50.0);
-    let first = (low / step).ceil() as u32;
-    let last = (high / step).floor() as u32;
-    // Rounded: multiples of 0.1 are not exact.
-    (first..=last)
-        .map(|tick| (f64::from(tick) * step * 100.0).round() / 100.0)
-        .filter(|tick| *tick > 0.0)
-        .collect()
+    let reach = low.log2().abs().max(high.log2().abs());
+    let ticks = ratio_ticks(reach).into_iter();
+    ticks.filter(|tick| (low..=high).contains(tick)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The axis of ratios up to 40 had 5, 10, 15 and no 1.
+    #[test]
+    fn an_axis_names_the_base() {
+        for (low, high) in [(0.94, 1.06), (0.25, 40.0), (0.9, 12.0), (0.01, 1.1)] {
+            let ticks = ticks(low, high);
+            assert!(ticks.contains(&1.0) && ticks.len() >= 3, "{ticks:?}");
+            assert!(ticks.iter().all(|tick| (low..=high).contains(tick)));
+        }
+    }
 }
