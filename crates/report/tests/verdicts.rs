@@ -795,7 +795,7 @@ fn a_campaign_is_decided_at_a_look_when_all_its_steps_are() {
     let view = view(&record);
     for (record, ended) in [
         (&record, "ended early: all was decided"),
-        (&within_budget, "ended within its budget of 8m00s"),
+        (&within_budget, "ended; its budget was 8m00s"),
     ] {
         let shown = to_terminal(&crate::view(record), false);
         assert!(shown.contains(ended), "{shown}");

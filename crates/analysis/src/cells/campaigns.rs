@@ -227,7 +227,7 @@ fn state(state: CampaignState) -> &'static str {
     }
 }
 
-/// `interrupted, 7 of 24 trials are done`; `ended within its budget of 8m00s`, or `ended early: all
+/// `interrupted, 7 of 24 trials are done`; `ended; its budget was 8m00s`, or `ended early: all
 /// was decided`; of a campaign whose trials all began `not complete`.
 pub(crate) fn progress(campaign: &CampaignRecord) -> String {
     match campaign.state {
@@ -236,7 +236,7 @@ pub(crate) fn progress(campaign: &CampaignRecord) -> String {
             return match campaign.header.budget() {
                 None => "ended early: all was decided".to_owned(),
                 Some(budget) => format!(
-                    "ended within its budget of {}",
+                    "ended; its budget was {}",
                     format_duration_ns(budget.time_ns)
                 ),
             };

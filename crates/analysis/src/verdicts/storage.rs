@@ -27,10 +27,13 @@ impl InFlight {
     pub fn words(&self) -> Option<String> {
         let Self { left, found } = self;
         ((left - found).abs() > APART).then(|| {
+            let what = match left > found {
+                true => "its storage works in the turns of others",
+                false => "the storage of others works in its turns",
+            };
             format!(
-                "its storage works in the turns of others: {left:.1} requests are in flight when \
-                its turns end, {found:.1} when they begin; check with --blocks, one server at a \
-                time"
+                "{what}: {found:.1} requests are in flight when its turns begin, {left:.1} when \
+                they end; check with --blocks, one server at a time"
             )
         })
     }
@@ -78,9 +81,13 @@ mod tests {
         assert_eq!(of(2.0, 1.8), None);
         assert_eq!(
             of(1.2, 0.1).unwrap(),
-            "its storage works in the turns of others: 1.2 requests are in flight when its turns \
-            end, 0.1 when they begin; check with --blocks, one server at a time"
+            "its storage works in the turns of others: 0.1 requests are in flight when its turns \
+            begin, 1.2 when they end; check with --blocks, one server at a time"
         );
-        assert!(of(0.0, 0.9).is_some());
+        assert_eq!(
+            of(0.0, 0.9).unwrap(),
+            "the storage of others works in its turns: 0.9 requests are in flight when its turns \
+            begin, 0.0 when they end; check with --blocks, one server at a time"
+        );
     }
 }

@@ -74,6 +74,14 @@ pub fn init(places: &Places, arguments: &Init) -> VerbResult {
             "no server was contacted: whether it answers and its database is empty, `run` finds out"
         );
     }
+    if let Compared::Builds(names) = &answers.compared
+        && let [only] = &names[..]
+    {
+        anstream::println!(
+            "{only} runs twice, alike as yet: write what differs under [config.other.settings] at \
+            the end of {path}, or name a second build"
+        );
+    }
     let path = shell_word(&path);
     anstream::println!("Step by step: plimsoll plan explain {path}\nNext: plimsoll run {path}");
     Ok(0)
@@ -480,7 +488,7 @@ fn second_config(names: &[BuildName]) -> String {
         [config.other]\n\
         from = \"{}\"\n\
         [config.other.settings]\n\
-        # NAME = \"VALUE\"         what differs from the first\n",
+        # NAME = \"VALUE\"         what differs from the first; until then both are alike\n",
         only.engine.facts().config.usual
     )
 }
