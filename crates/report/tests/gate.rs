@@ -795,7 +795,11 @@ fn a_loss_that_depends_on_turns_fails_if_it_is_too_large_in_each_of_them() {
         );
         for row in &gate.rows {
             assert_eq!(row.answer, wanted, "{label}: {row:?}");
-            assert!(row.reason.contains("in turns of 40 ms"), "{}", row.reason);
+            assert!(
+                row.reason.contains("in turns twice as long"),
+                "{}",
+                row.reason
+            );
         }
     }
 }

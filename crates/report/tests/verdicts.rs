@@ -134,7 +134,7 @@ fn slices_pair_by_round_and_count_starts() {
     );
     let page = to_html(&view);
     assert!(page.contains("id=\"verdicts\"") && page.contains("dots are single starts"));
-    assert!(page.contains("here in turns of 20.0ms, 30.0s at most over 5 starts"));
+    assert!(page.contains("here in turns of 20.0ms or more, 30.0s at most over 5 starts"));
 }
 
 /// It said "in 1 of 5 blocks".

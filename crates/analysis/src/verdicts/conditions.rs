@@ -10,9 +10,9 @@ use plimsoll_store::{CampaignRecord, Confirm, Design, Placement, TrialRecord};
 use super::finding::OfStart;
 use crate::runs::attempts::server_ready;
 
-/// `by slices: 1 client; clients on CPU 0, servers on CPU 1; 5 candidates take turns of 20 ms, of
-/// 50 ms in steps that write; autovacuum is held meanwhile; 4 links of each build that has several`;
-/// empty for a survey.
+/// `by slices: 1 client; clients on CPU 0, servers on CPU 1; 5 candidates take turns of at least 5
+/// ms, of 20 ms in steps that write; autovacuum is held meanwhile; 4 links of each build that has
+/// several`; empty for a survey.
 pub(super) fn conditions(campaign: &CampaignRecord) -> String {
     let header = &campaign.header;
     let Some(confirm) = &header.confirm else {
@@ -91,7 +91,7 @@ fn turns(header: &CampaignHeader, confirm: &Confirm) -> String {
         _ => format!("{read}, of {write} in steps that write"),
     };
     format!(
-        "{} candidates take turns of {lengths}",
+        "{} candidates take turns of at least {lengths}",
         header.plan.cells.len()
     )
 }

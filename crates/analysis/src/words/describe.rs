@@ -32,6 +32,6 @@ pub(crate) fn in_turns(campaign: &CampaignRecord, step: &Step) -> String {
                 ),
             };
             let turn = format_duration_ns(turn_ns);
-            format!("; here in turns of {turn}, {length}, whatever the plan's length")
+            format!("; here in turns of {turn} or more, {length}, whatever the plan's length")
         })
 }

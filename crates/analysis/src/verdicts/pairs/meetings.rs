@@ -36,11 +36,10 @@ struct Meeting<'b, 'a> {
     base_turns: Vec<Vec<Turn>>,
 }
 
-/// How long turns are, as planned, and how many candidates have one in a round.
+/// How long turns are at least, as planned, and how many candidates have one in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shapes {
     pub shortest_ns: u64,
-    pub longest_ns: u64,
     pub fewest: u64,
     pub most: u64,
 }
@@ -187,7 +186,6 @@ impl<'b, 'a> Meetings<'b, 'a> {
         let candidates = || turns().filter_map(|turn| turn.candidates);
         Shapes {
             shortest_ns: planned_ns().min().unwrap_or(0),
-            longest_ns: planned_ns().max().unwrap_or(0),
             fewest: candidates().min().unwrap_or(0),
             most: candidates().max().unwrap_or(0),
         }

@@ -17,9 +17,13 @@ const WARM_UP_NS: u64 = 50_000_000;
 const MOST_WARM_UPS: u32 = 10;
 /// The turns in which a server is written to before anything counts.
 const AGING_NS: u64 = 500_000_000;
+/// A turn has room for so many operations, if it need not be longer for that than [`LONGEST`].
+const OPERATIONS: u64 = 10;
+/// Turns for long operations are at most so many times as long as others.
+const LONGEST: u64 = 4;
 /// What counts of a turn begins behind its first tenth, unless operations are longer than that.
 const DISCARDED: u64 = 10;
-/// A step whose operations are longer than a turn has at most so many times as long for its rounds.
+/// A step whose operations are longer than its turns has at most so many times as long for its rounds.
 const MOST_FOR_LONG: f64 = 4.0;
 /// A turn's report may be this late, on top of what the trial itself waits for a worker in an
 /// operation.
@@ -36,10 +40,16 @@ struct TurnLength {
 }
 
 impl TurnLength {
-    /// By the mean lengths of the candidates' operations, in nanoseconds. One that is out has none,
-    /// and no say in how long the others' turns are.
-    fn new(length_ns: u64, operations: Vec<Option<u64>>) -> Self {
+    /// By how long turns are at least, and the mean lengths of the candidates' operations, in
+    /// nanoseconds. One that is out has none, and no say in how long the others' turns are.
+    fn new(least_ns: u64, operations: Vec<Option<u64>>) -> Self {
         let operation_ns = operations.into_iter().flatten().max().unwrap_or(0);
+        // Powers of two: few lengths, so that most starts have the same.
+        let times = (OPERATIONS * operation_ns)
+            .div_ceil(least_ns.max(1))
+            .clamp(1, LONGEST)
+            .next_power_of_two();
+        let length_ns = times * least_ns;
         // The same for all of them, and not by what a turn brings: otherwise turns with long
         // operations would be counted in another way than those without.
         let tenth_ns = length_ns / DISCARDED;
@@ -148,8 +158,8 @@ impl Start<'_, '_> {
     }
 
     /// Turns that are not recorded, until one is no faster than the one before. The mean length of
-    /// an operation in the last, in nanoseconds; at least a whole turn's if none came to its end.
-    /// `None` if the candidate is out.
+    /// an operation in the fastest, in nanoseconds: a stall in another makes no turn longer. At least
+    /// a whole turn's if none came to its end; `None` if the candidate is out.
     fn warm_up_one(&mut self, candidate: usize) -> Option<u64> {
         let order = TurnOrder {
             round: 0,
@@ -158,19 +168,17 @@ impl Start<'_, '_> {
             discarded_ns: 0,
             candidates: self.candidates.len() as u32,
         };
-        let mut before: Option<u64> = None;
+        let mut fastest_ns: Option<u64> = None;
         for _ in 0..MOST_WARM_UPS {
             let Some(operation_ns) = self.take_turn(candidate, order)?.operation_ns else {
                 break;
             };
-            let is_faster = before.is_some_and(|before| operation_ns < before - before / 20);
-            let is_settled = before.is_some() && !is_faster;
-            before = Some(operation_ns);
-            if is_settled {
+            let before = fastest_ns.replace(fastest_ns.unwrap_or(u64::MAX).min(operation_ns));
+            if before.is_some_and(|before| operation_ns >= before - before / 20) {
                 break;
             }
         }
-        Some(before.unwrap_or(WARM_UP_NS))
+        Some(fastest_ns.unwrap_or(WARM_UP_NS))
     }
 
     /// The candidates that are held against the base and not out, but for its second instance.
@@ -302,12 +310,40 @@ mod tests {
     #[test]
     fn a_candidate_that_is_out_makes_no_step_longer() {
         let of = |operations: &[Option<u64>]| {
-            let length = TurnLength::new(20_000_000, operations.to_vec());
-            (length.discarded_ns, length.operation_ns)
+            let length = TurnLength::new(5_000_000, operations.to_vec());
+            (length.length_ns, length.discarded_ns, length.operation_ns)
         };
-        assert_eq!(of(&[Some(50_000), None, Some(80_000)]), (2_000_000, 80_000));
-        assert_eq!(of(&[Some(50_000), Some(WARM_UP_NS)]), (0, WARM_UP_NS));
-        assert_eq!(of(&[None, None]), (2_000_000, 0));
+        let out = None;
+        assert_eq!(
+            of(&[Some(50_000), out, Some(80_000)]),
+            (5_000_000, 500_000, 80_000)
+        );
+        assert_eq!(
+            of(&[Some(50_000), Some(WARM_UP_NS)]),
+            (20_000_000, 0, WARM_UP_NS)
+        );
+        assert_eq!(of(&[out, out]), (5_000_000, 500_000, 0));
+    }
+
+    #[test]
+    fn a_turn_has_room_for_ten_operations() {
+        let of = |operation_us: u64| {
+            let length = TurnLength::new(5_000_000, vec![Some(1_000 * operation_us)]);
+            (length.length_ns / 1_000_000, length.discarded_ns / 1_000)
+        };
+        let cases = [
+            (0, (5, 500)),
+            (500, (5, 500)),
+            (501, (10, 1_000)),
+            (1_000, (10, 1_000)),
+            (1_200, (20, 2_000)),
+            (2_000, (20, 2_000)),
+            (2_001, (20, 0)),
+            (40_000, (20, 0)),
+        ];
+        for (operation_us, expected) in cases {
+            assert_eq!(of(operation_us), expected, "{operation_us}");
+        }
     }
 
     /// `scan` had 9 rounds of turns in a start in which others had 16.

@@ -45,8 +45,8 @@ pub(super) struct TurnMeter {
     /// Of the campaign's other processes.
     peers: Vec<u32>,
     strangers: OtherProcesses,
-    /// At the end of the turn before.
-    last: Option<Cpu>,
+    /// The engine's, when its turn before was over and it was stopped.
+    at_rest_ns: Option<u64>,
     total: Cpu,
     active_ns: u64,
     /// What the engine's processes had done before the first recorded turn.
@@ -65,7 +65,7 @@ impl TurnMeter {
             client: CpuClocks::new([std::process::id()]),
             other_servers: CpuClocks::default(),
             peers: Vec::new(),
-            last: None,
+            at_rest_ns: None,
             total: Cpu::default(),
             active_ns: 0,
             before: None,
@@ -149,12 +149,19 @@ impl TurnMeter {
         }
     }
 
-    /// The engine's CPU from the end of the turn before, if there was one, to the first look at
-    /// this one; `last` is the end of this one.
-    pub fn engine_rest_ns(&mut self, first: &Cpu, last: &Cpu) -> Option<u64> {
-        self.last
-            .replace(*last)
-            .and_then(|before| first.since(&before).engine_ns)
+    /// When a turn is over and the server is stopped: what the engine uses from here until
+    /// [`TurnMeter::left_ns`] it uses in the turns of others.
+    pub fn end_turn(&mut self) {
+        self.at_rest_ns = self.read_ours().engine_ns;
+    }
+
+    /// Before a turn, the server still stopped: the engine's CPU since the turn before, if there was
+    /// one. What it takes to stop and to go on again is in nobody's turn, and not in it.
+    pub fn left_ns(&mut self) -> Option<u64> {
+        let before = self.at_rest_ns?;
+        self.read_ours()
+            .engine_ns
+            .map(|now| now.saturating_sub(before))
     }
 
     pub fn add(&mut self, cpu: &Cpu, active_ns: u64) {
@@ -269,5 +276,38 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// PostgreSQL's processes take 0.2 ms to go on. With turns of 2 ms that was more than what a
+    /// server may leave to others, and every start was left out for it.
+    #[test]
+    fn what_a_server_uses_before_it_stops_is_not_left_to_others() {
+        const LEAST_NS: u64 = 20_000_000;
+        let dir = tempfile::tempdir().unwrap();
+        let mut process = worker();
+        let pid = process.id();
+        let servers = ServerProcesses::find(&Proc::new(), &[pid]).unwrap();
+        let mut meter = TurnMeter::new(Some(servers), dir.path());
+        assert_eq!(meter.left_ns(), None, "there was no turn before");
+        let work = |ns: u64| {
+            let used_ns = || plimsoll_host::process_cpu_ns(pid).unwrap();
+            let until_ns = used_ns() + ns;
+            while used_ns() < until_ns {
+                std::thread::yield_now();
+            }
+        };
+        meter.end_turn();
+        drop(process.stdin.take());
+        work(LEAST_NS);
+        assert!(
+            meter.left_ns().unwrap() >= LEAST_NS,
+            "it was not stopped, and worked on"
+        );
+        work(LEAST_NS);
+        meter.servers.as_mut().unwrap().pause().unwrap();
+        meter.end_turn();
+        assert_eq!(meter.left_ns(), Some(0));
+        process.kill().unwrap();
+        process.wait().unwrap();
     }
 }

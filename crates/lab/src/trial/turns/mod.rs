@@ -184,6 +184,7 @@ impl<'a> TurnRunner<'a> {
                     if order.round > 0 && meter.begin_recording() {
                         self.progress.leave_out_times();
                     }
+                    let left_ns = meter.left_ns();
                     let inflight = meter.in_flight();
                     meter.begin_strangers();
                     self.go_on(&mut meter);
@@ -191,9 +192,11 @@ impl<'a> TurnRunner<'a> {
                     let has_new = self.pause(&mut meter)? || has_new;
                     let turn = Turn {
                         inflight,
+                        left_cpu_ns: left_ns.map(|ns| share_of(ns, &turn)),
                         foreign_cpu_ns: meter.strangers_ns(),
                         ..turn
                     };
+                    meter.end_turn();
                     send(&TrialMessage::TurnDone(TurnDone {
                         round: order.round,
                         operations: turn.operations,
@@ -368,7 +371,6 @@ impl<'a> TurnRunner<'a> {
         });
         let cpu = last.cpu.since(&from.cpu);
         let counted = |ns: u64| (ns as f64 * share).round() as u64;
-        let left_ns = meter.engine_rest_ns(&first.cpu, &last.cpu);
         let turn = Turn {
             round: order.round,
             position: order.position,
@@ -381,8 +383,7 @@ impl<'a> TurnRunner<'a> {
             speed: Some(speed),
             foreign_cpu_ns: None,
             other_servers_cpu_ns: cpu.other_servers_ns.map(counted),
-            left_cpu_ns: left_ns
-                .map(|ns| (ns as f64 * active_ns as f64 / length_ns.max(1) as f64) as u64),
+            left_cpu_ns: None,
             length_ns: Some(length_ns),
             all_operations: Some(operations_between(&first.of_workers, &last.of_workers)),
             stolen_ns: whole.stolen_ns,
@@ -410,6 +411,12 @@ fn operations_between(from: &[WorkerProgress], to: &[WorkerProgress]) -> u64 {
         .zip(to)
         .map(|(from, to)| to.ok.saturating_sub(from.ok))
         .sum()
+}
+
+/// Of what was used between two turns, the part that goes with the part of the turn that counts.
+fn share_of(ns: u64, turn: &Turn) -> u64 {
+    let length_ns = turn.length_ns.unwrap_or(turn.active_ns).max(1);
+    (ns as f64 * turn.active_ns as f64 / length_ns as f64) as u64
 }
 
 /// The mean time of one operation of a worker; none without one.
