@@ -596,8 +596,8 @@ pub struct Confirm {
     #[arg(long, value_name = "N", conflicts_with_all = ["slices", "starts"])]
     pub blocks: Option<u32>,
     /// Run all servers at the same time, in turns of D; the second D is for steps that write
-    /// [default: 5ms,20ms]
-    #[arg(long, value_name = "D[,D]", num_args = 0..=1, default_missing_value = "5ms,20ms")]
+    /// [default: 5ms,50ms]
+    #[arg(long, value_name = "D[,D]", num_args = 0..=1, default_missing_value = "5ms,50ms")]
     pub slices: Option<String>,
     /// Slices: end within this time, loading included; all servers are restarted on restored data
     /// until every step is known as well as --reads and --writes ask [default: the plan's, or 45m]

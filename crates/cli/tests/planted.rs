@@ -71,10 +71,9 @@ fn check(bug: Bug) -> Check {
         | Bug::OwedForgotten
         | Bug::WarmUpCounted => OF_ONE,
         Bug::HistogramMergedTwice => OF_SEVERAL,
-        Bug::DiscardedPartCounted => within(
-            "load",
-            "turns",
-            "each_turn_marks_the_first_operation_that_ends_after_its_discarded_part",
+        Bug::DiscardedPartCounted => unit(
+            "lab",
+            "trial::turns::tests::what_is_discarded_counts_nowhere",
         ),
         Bug::OthersCpuCounted => unit(
             "lab",

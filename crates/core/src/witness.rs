@@ -128,7 +128,7 @@ pub struct Leakage {
 
 impl Leakage {
     /// Adds a turn: its length, CPU of other candidates' servers in it, and CPU of its own server
-    /// since its turn before. Where the second is not known the turn does not count; without the
+    /// while the others had theirs. Where the second is not known the turn does not count; without the
     /// third it counts as if nothing was left.
     pub fn add(&mut self, active_ns: u64, suffered_ns: Option<u64>, left_ns: Option<u64>) {
         let Some(suffered_ns) = suffered_ns else {

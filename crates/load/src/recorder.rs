@@ -48,11 +48,6 @@ pub(crate) struct LiveCounts {
     pub rows: AtomicU64,
     pub unsuccessful: AtomicU64,
     pub has_ended: AtomicU64,
-    /// Read by the worker when a turn begins: the turn counts from the first operation that is done
-    /// at this instant or later.
-    pub turn_from_ns: AtomicU64,
-    pub turn_start_ok: AtomicU64,
-    pub turn_start_done_ns: AtomicU64,
     /// Read by the worker when a turn begins: how often the times so far were to be left out.
     pub times_left_out: AtomicU64,
 }
@@ -120,13 +115,8 @@ pub(crate) struct Recorder {
     /// Nothing is recorded: the worker warms up.
     is_paused: bool,
     start_ns: u64,
-    /// The first instant that needs more than counting: the second's end, or where counting
-    /// begins in the turn.
-    next_ns: u64,
     /// The first instant that no longer belongs to the current second.
     second_end_ns: u64,
-    /// The turn counts from the first operation that ends here or later; `u64::MAX` once it has.
-    turn_from_ns: u64,
     second_index: u64,
     /// So many seconds were handed over.
     handed_over: u64,
@@ -165,9 +155,7 @@ impl Recorder {
             is_open,
             is_paused: false,
             start_ns: 0,
-            next_ns: SECOND_NS,
             second_end_ns: SECOND_NS,
-            turn_from_ns: u64::MAX,
             second_index: 0,
             handed_over: 0,
             kinds,
@@ -188,20 +176,11 @@ impl Recorder {
         self.is_paused = is_paused;
         self.start_ns = start_ns;
         self.second_end_ns = start_ns + SECOND_NS;
-        self.next_ns = self.second_end_ns;
     }
 
     /// The worker goes on after it was parked: a turn may have begun.
     #[cold]
     pub fn begin_turn(&mut self) {
-        let turn_from_ns = self.live[self.worker].turn_from_ns.load(Ordering::Acquire);
-        if turn_from_ns > 0 {
-            self.turn_from_ns = match planted::is(Bug::DiscardedPartCounted) {
-                true => 1,
-                false => turn_from_ns,
-            };
-            self.next_ns = self.second_end_ns.min(self.turn_from_ns);
-        }
         let times_left_out = self.live[self.worker]
             .times_left_out
             .load(Ordering::Acquire);
@@ -226,9 +205,9 @@ impl Recorder {
     }
 
     #[inline]
-    fn kind(&mut self, kind: usize, at_ns: u64, ended_ok: Option<u64>) -> &mut KindRecord {
-        if at_ns >= self.next_ns {
-            self.pass(at_ns, ended_ok);
+    fn kind(&mut self, kind: usize, at_ns: u64) -> &mut KindRecord {
+        if at_ns >= self.second_end_ns {
+            self.roll(at_ns);
         }
         &mut self.kinds[self.by_kind[kind]]
     }
@@ -239,7 +218,7 @@ impl Recorder {
         if self.is_paused {
             return;
         }
-        let record = self.kind(kind, done_ns, Some(self.ok + 1));
+        let record = self.kind(kind, done_ns);
         let service_ns = done_ns - sent_ns;
         if record.ok == 0 {
             record.begin(sent_ns);
@@ -296,7 +275,7 @@ impl Recorder {
         // An operation that failed for good has ended, and took its time. What a schedule brings is
         // counted by the clock.
         let has_ended = is_final && !self.is_open;
-        let record = self.kind(kind, ended_ns, has_ended.then_some(self.ok));
+        let record = self.kind(kind, ended_ns);
         record.begin(sent_ns);
         record.last_tried_ns = ended_ns;
         if is_final && planted::is(Bug::FailureCountedAsDone) {
@@ -343,23 +322,8 @@ impl Recorder {
         }
     }
 
-    /// Does what is due at `at_ns`, the end of a try: a new second, the beginning of a
-    /// turn's count if the operation has ended, with `ended_ok` operations done.
-    #[cold]
-    fn pass(&mut self, at_ns: u64, ended_ok: Option<u64>) {
-        if at_ns >= self.second_end_ns {
-            self.roll(at_ns);
-        }
-        if let Some(ended_ok) = ended_ok.filter(|_| at_ns >= self.turn_from_ns) {
-            let live = &self.live[self.worker];
-            live.turn_start_done_ns.store(at_ns, Ordering::Relaxed);
-            live.turn_start_ok.store(ended_ok, Ordering::Release);
-            self.turn_from_ns = u64::MAX;
-        }
-        self.next_ns = self.second_end_ns.min(self.turn_from_ns);
-    }
-
     /// Closes the seconds before `at_ns`.
+    #[cold]
     fn roll(&mut self, at_ns: u64) {
         let index = (at_ns - self.start_ns) / SECOND_NS;
         let closed = (index - self.handed_over) as usize;

@@ -11,7 +11,7 @@ use super::finding::OfStart;
 use crate::runs::attempts::server_ready;
 
 /// `by slices: 1 client; clients on CPU 0, servers on CPU 1; 5 candidates take turns of at least 5
-/// ms, of 20 ms in steps that write; autovacuum is held meanwhile; 4 links of each build that has
+/// ms, of 50 ms in steps that write; autovacuum is held meanwhile; 4 links of each build that has
 /// several`; empty for a survey.
 pub(super) fn conditions(campaign: &CampaignRecord) -> String {
     let header = &campaign.header;

@@ -137,14 +137,13 @@ fn differences(starts: &[OfStart]) -> Pairs {
 }
 
 impl Moved {
-    /// `-9.0 % in turns of 20 ms, -14.1 % in turns twice as long: ...`.
+    /// `-9.0 % in its turns, -14.1 % in turns twice as long: ...`.
     fn words(&self, shapes: &Shapes) -> String {
         let percent = |ratio: f64| format!("{:+.1} %", as_percent(ratio));
         let (plain, of_form) = (percent(self.plain), percent(self.of_form));
         let seen = match self.form {
             Form::Longer => {
-                let ms = shapes.shortest_ns as f64 / 1e6;
-                format!("{plain} in turns of {ms} ms, {of_form} in turns twice as long")
+                format!("{plain} in its turns, {of_form} in turns twice as long")
             }
             Form::Alone => format!(
                 "{plain} in turns of {} candidates, {of_form} with only {} of them",
@@ -204,14 +203,10 @@ mod tests {
             plain: 0.9f64.ln(),
             of_form: 0.8f64.ln(),
         };
-        let shapes = Shapes {
-            shortest_ns: 50_000_000,
-            fewest: 3,
-            most: 5,
-        };
+        let shapes = Shapes { fewest: 3, most: 5 };
         assert_eq!(
             moved.words(&shapes),
-            "-10.0 % in turns of 50 ms, -20.0 % in turns twice as long: --blocks measures one server \
+            "-10.0 % in its turns, -20.0 % in turns twice as long: --blocks measures one server \
             at a time"
         );
         let alone = Moved {

@@ -36,10 +36,9 @@ struct Meeting<'b, 'a> {
     base_turns: Vec<Vec<Turn>>,
 }
 
-/// How long turns are at least, as planned, and how many candidates have one in a round.
+/// How many candidates have a turn in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shapes {
-    pub shortest_ns: u64,
     pub fewest: u64,
     pub most: u64,
 }
@@ -179,13 +178,11 @@ impl<'b, 'a> Meetings<'b, 'a> {
         self.all.iter().filter_map(of_start).collect()
     }
 
-    /// How long turns are, and how many candidates have them.
+    /// How many candidates have turns in a round.
     pub fn shapes(&self) -> Shapes {
         let turns = || self.all.iter().flat_map(|meeting| &meeting.turns);
-        let planned_ns = || turns().filter_map(|turn| turn.planned_ns);
         let candidates = || turns().filter_map(|turn| turn.candidates);
         Shapes {
-            shortest_ns: planned_ns().min().unwrap_or(0),
             fewest: candidates().min().unwrap_or(0),
             most: candidates().max().unwrap_or(0),
         }

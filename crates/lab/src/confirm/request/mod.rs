@@ -31,7 +31,7 @@ use crate::error::LabError;
 use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root_once};
 
 const TURN_NS_READ: u64 = 5_000_000;
-const TURN_NS_WRITE: u64 = 20_000_000;
+const TURN_NS_WRITE: u64 = 50_000_000;
 /// A step in turns has this long over all starts.
 const SLICES_TIME_NS: u64 = 60 * SECOND_NS;
 /// How often the data of each cell is made by default, without a budget.
@@ -41,9 +41,10 @@ const MOST_STARTS: u32 = 64;
 /// And no more loads, while it has time for them: with four and more an interval has what loads
 /// differ by in it, whatever the test, and with each more it is narrower.
 pub(crate) const LOADS_IN_BUDGET: u32 = 16;
-/// With a budget each candidate has turns for this long in a start of a step. Starts differ by more
-/// than such a start's error, so that another start is worth more than a longer one.
-const OF_START_NS: u64 = 400_000_000;
+/// With a budget a start has as many rounds of turns that write, and as much time of those that
+/// read. Starts differ by more than such a start's error, so that another start is worth more than
+/// a longer one.
+const ROUNDS_OF_START: u64 = 8;
 /// A step of a block that ends by time is no longer than this.
 const BLOCKS_TIME_NS: u64 = 60 * SECOND_NS;
 pub(super) const STARTS: u32 = 5;
@@ -351,7 +352,10 @@ fn confirm(
     let starts = choice.starts.unwrap_or(default_starts);
     let time_ns = choice.time_ns.unwrap_or(match (is_slices, budget) {
         (true, None) => SLICES_TIME_NS,
-        (true, Some(_)) => u64::from(starts) * OF_START_NS * cells.len() as u64,
+        (true, Some(_)) => {
+            let round_ns = turn_ns_write.max(turn_ns_read) * cells.len() as u64;
+            u64::from(starts) * ROUNDS_OF_START * round_ns
+        }
         (false, _) => BLOCKS_TIME_NS,
     });
     let links = candidates.fewest_links(*design);

@@ -17,12 +17,15 @@ const WARM_UP_NS: u64 = 50_000_000;
 const MOST_WARM_UPS: u32 = 10;
 /// The turns in which a server is written to before anything counts.
 const AGING_NS: u64 = 500_000_000;
-/// A turn has room for so many operations, if it need not be longer for that than [`LONGEST`].
+/// A turn is doubled until it has room for so many operations, as long as it is shorter than this.
 const OPERATIONS: u64 = 10;
-/// Turns for long operations are at most so many times as long as others.
-const LONGEST: u64 = 4;
-/// What counts of a turn begins behind its first tenth, unless operations are longer than that.
+const LONG_NS: u64 = 20_000_000;
+/// What counts of a turn begins behind its first tenth, and behind its first two milliseconds: a
+/// server whose caches hold what others left in them is slow for as long, a newer one more so.
 const DISCARDED: u64 = 10;
+const COLD_NS: u64 = 2_000_000;
+/// But never behind more than two fifths of a turn.
+const MOST_DISCARDED: f64 = 0.4;
 /// A step whose operations are longer than its turns has at most so many times as long for its rounds.
 const MOST_FOR_LONG: f64 = 4.0;
 /// A turn's report may be this late, on top of what the trial itself waits for a worker in an
@@ -44,22 +47,18 @@ impl TurnLength {
     /// nanoseconds. One that is out has none, and no say in how long the others' turns are.
     fn new(least_ns: u64, operations: Vec<Option<u64>>) -> Self {
         let operation_ns = operations.into_iter().flatten().max().unwrap_or(0);
-        // Powers of two: few lengths, so that most starts have the same.
-        let times = (OPERATIONS * operation_ns)
-            .div_ceil(least_ns.max(1))
-            .clamp(1, LONGEST)
-            .next_power_of_two();
-        let length_ns = times * least_ns;
+        let mut length_ns = least_ns;
+        while length_ns < LONG_NS && length_ns < OPERATIONS * operation_ns {
+            length_ns *= 2;
+        }
+        let most_ns = (MOST_DISCARDED * length_ns as f64) as u64;
+        let cold_ns = (length_ns / DISCARDED).max(COLD_NS).min(most_ns);
         // The same for all of them, and not by what a turn brings: otherwise turns with long
         // operations would be counted in another way than those without.
-        let tenth_ns = length_ns / DISCARDED;
+        let is_short = operation_ns <= cold_ns;
         Self {
             length_ns,
-            discarded_ns: if operation_ns <= tenth_ns {
-                tenth_ns
-            } else {
-                0
-            },
+            discarded_ns: if is_short { cold_ns } else { 0 },
             operation_ns,
         }
     }
@@ -316,33 +315,37 @@ mod tests {
         let out = None;
         assert_eq!(
             of(&[Some(50_000), out, Some(80_000)]),
-            (5_000_000, 500_000, 80_000)
+            (5_000_000, 2_000_000, 80_000)
         );
         assert_eq!(
             of(&[Some(50_000), Some(WARM_UP_NS)]),
             (20_000_000, 0, WARM_UP_NS)
         );
-        assert_eq!(of(&[out, out]), (5_000_000, 500_000, 0));
+        assert_eq!(of(&[out, out]), (5_000_000, 2_000_000, 0));
     }
 
     #[test]
-    fn a_turn_has_room_for_ten_operations() {
-        let of = |operation_us: u64| {
-            let length = TurnLength::new(5_000_000, vec![Some(1_000 * operation_us)]);
-            (length.length_ns / 1_000_000, length.discarded_ns / 1_000)
-        };
+    fn a_turn_has_room_for_ten_operations_behind_cold_caches() {
+        // The least length in ms, an operation in us; the length in ms, what is discarded in us.
         let cases = [
-            (0, (5, 500)),
-            (500, (5, 500)),
-            (501, (10, 1_000)),
-            (1_000, (10, 1_000)),
-            (1_200, (20, 2_000)),
-            (2_000, (20, 2_000)),
-            (2_001, (20, 0)),
-            (40_000, (20, 0)),
+            (5, 0, (5, 2_000)),
+            (5, 500, (5, 2_000)),
+            (5, 501, (10, 2_000)),
+            (5, 1_000, (10, 2_000)),
+            (5, 1_200, (20, 2_000)),
+            (5, 2_000, (20, 2_000)),
+            (5, 2_001, (20, 0)),
+            (5, 40_000, (20, 0)),
+            (1, 10, (1, 400)),
+            (1, 200, (2, 800)),
+            (50, 100, (50, 5_000)),
+            (50, 10_000, (50, 0)),
+            (10_000, 10_000, (10_000, 1_000_000)),
         ];
-        for (operation_us, expected) in cases {
-            assert_eq!(of(operation_us), expected, "{operation_us}");
+        for (least_ms, operation_us, expected) in cases {
+            let of = TurnLength::new(1_000_000 * least_ms, vec![Some(1_000 * operation_us)]);
+            let found = (of.length_ns / 1_000_000, of.discarded_ns / 1_000);
+            assert_eq!(found, expected, "{least_ms} {operation_us}");
         }
     }
 

@@ -80,6 +80,8 @@ impl TurnMeter {
         let is_first = self.before.is_none();
         if is_first {
             self.before = Some(self.activity());
+            // Since its turns that warm up the others had theirs, which were longer.
+            self.at_rest_ns = None;
         }
         is_first
     }

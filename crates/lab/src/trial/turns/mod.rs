@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_core::clock::Clock;
+use plimsoll_core::planted::{self, Bug};
 use plimsoll_core::readings::Readings;
 use plimsoll_core::record::TurnSums;
 use plimsoll_host::{Proc, ServerProcesses, speed_witness};
@@ -23,7 +24,7 @@ use plimsoll_store::Turn;
 use plimsoll_workload::SharedServer;
 
 use self::meter::{Cpu, TurnMeter};
-use self::window::{Bounds, Part, counted_share, parts};
+use self::window::{Part, parts};
 use super::early_end::EarlyEnd;
 use super::send;
 use super::waits::WaitSampling;
@@ -181,6 +182,7 @@ impl<'a> TurnRunner<'a> {
             match self.next()? {
                 TurnCommand::Peers { servers, others } => meter.set_peers(servers, others),
                 TurnCommand::Turn(order) => {
+                    let received = Instant::now();
                     if order.round > 0 && meter.begin_recording() {
                         self.progress.leave_out_times();
                     }
@@ -192,7 +194,7 @@ impl<'a> TurnRunner<'a> {
                     let has_new = self.pause(&mut meter)? || has_new;
                     let turn = Turn {
                         inflight,
-                        left_cpu_ns: left_ns.map(|ns| share_of(ns, &turn)),
+                        left_cpu_ns: left_ns.map(|ns| share_of(ns, &turn, received.elapsed())),
                         foreign_cpu_ns: meter.strangers_ns(),
                         ..turn
                     };
@@ -326,21 +328,24 @@ impl<'a> TurnRunner<'a> {
         let speed = speed_witness();
         let first = self.look(|| meter.read());
         let begin_ns = begin.elapsed().as_nanos() as u64;
-        let (start_ns, from_ns) = (first.at_ns, MonotonicClock.now_ns());
-        let mark_ns = start_ns + order.discarded_ns;
-        self.progress.begin_turn(mark_ns);
-        self.clock.resume();
-        self.control.give(Command::Run);
+        // What is discarded ends as the turn does, with all workers parked: what counts begins and
+        // ends between operations, and so does its CPU.
+        let second = match order.discarded_ns {
+            0 => None,
+            discarded_ns => {
+                self.work_for(discarded_ns)?;
+                Some(self.look(|| meter.read_ours()))
+            }
+        };
+        let from = second
+            .as_ref()
+            .filter(|_| !planted::is(Bug::DiscardedPartCounted))
+            .unwrap_or(&first);
         // The turns for warming up count nowhere.
         if let Some(waits) = self.waits.filter(|_| order.round > 0) {
-            waits.begin_at(Instant::now() + Duration::from_nanos(order.discarded_ns));
+            waits.begin_at(Instant::now());
         }
-        let second = (order.discarded_ns > 0).then(|| {
-            MonotonicClock.sleep_until_ns(from_ns + order.discarded_ns);
-            self.look(|| meter.read_ours())
-        });
-        MonotonicClock.sleep_until_ns(from_ns + order.length_ns);
-        self.settle(self.limit)?;
+        self.work_for(order.length_ns.saturating_sub(order.discarded_ns))?;
         if let Some(waits) = self.waits {
             waits.pause();
         }
@@ -354,23 +359,14 @@ impl<'a> TurnRunner<'a> {
         if has_new {
             last.cpu = meter.read();
         }
-        let bounds = Bounds {
-            begin_ns: start_ns,
-            mark_ns,
-            end_ns: last.at_ns,
-        };
         let whole = last.cpu.since(&first.cpu);
-        let length_ns = last.at_ns - start_ns;
+        let length_ns = last.at_ns - first.at_ns;
         meter.add(&whole, length_ns);
-        let parts = parts(&bounds, &first.of_workers, &last.of_workers);
+        let bounds = (from.at_ns, last.at_ns);
+        let parts = parts(bounds, &from.of_workers, &last.of_workers);
         let active_ns =
             parts.iter().map(|part| part.active_ns).sum::<u64>() / (parts.len() as u64).max(1);
-        // CPU is read at the mark, operations are counted from a little later on.
-        let (from, share) = second.as_ref().map_or((&first, 1.0), |second| {
-            (second, counted_share(&parts, second.at_ns))
-        });
         let cpu = last.cpu.since(&from.cpu);
-        let counted = |ns: u64| (ns as f64 * share).round() as u64;
         let turn = Turn {
             round: order.round,
             position: order.position,
@@ -378,11 +374,11 @@ impl<'a> TurnRunner<'a> {
             active_ns,
             operations: parts.iter().map(|part| part.operations).sum(),
             errors: last.unsuccessful - from.unsuccessful,
-            server_cpu_ns: cpu.engine_ns.map(counted),
-            client_cpu_ns: cpu.client_ns.map(counted),
+            server_cpu_ns: cpu.engine_ns,
+            client_cpu_ns: cpu.client_ns,
             speed: Some(speed),
             foreign_cpu_ns: None,
-            other_servers_cpu_ns: cpu.other_servers_ns.map(counted),
+            other_servers_cpu_ns: cpu.other_servers_ns,
             left_cpu_ns: None,
             length_ns: Some(length_ns),
             all_operations: Some(operations_between(&first.of_workers, &last.of_workers)),
@@ -392,6 +388,15 @@ impl<'a> TurnRunner<'a> {
             candidates: Some(u64::from(order.candidates)),
         };
         Ok((turn, parts, has_new))
+    }
+
+    /// Lets the workers work for `ns`, and parks them.
+    fn work_for(&self, ns: u64) -> Result<(), TurnsStopped> {
+        let from_ns = MonotonicClock.now_ns();
+        self.clock.resume();
+        self.control.give(Command::Run);
+        MonotonicClock.sleep_until_ns(from_ns + ns);
+        self.settle(self.limit)
     }
 
     fn look(&self, cpu: impl FnOnce() -> Cpu) -> Snapshot {
@@ -413,10 +418,10 @@ fn operations_between(from: &[WorkerProgress], to: &[WorkerProgress]) -> u64 {
         .sum()
 }
 
-/// Of what was used between two turns, the part that goes with the part of the turn that counts.
-fn share_of(ns: u64, turn: &Turn) -> u64 {
-    let length_ns = turn.length_ns.unwrap_or(turn.active_ns).max(1);
-    (ns as f64 * turn.active_ns as f64 / length_ns as f64) as u64
+/// Of what was used between two turns, as much as goes with the turns of the others, which have as
+/// much between them as this one: of all the time that this turn took, the part that counts.
+fn share_of(ns: u64, turn: &Turn, all: Duration) -> u64 {
+    (ns as f64 * turn.active_ns as f64 / (all.as_nanos() as f64).max(1.0)) as u64
 }
 
 /// The mean time of one operation of a worker; none without one.
@@ -453,12 +458,15 @@ mod tests {
 
     use super::*;
 
-    /// Connects slowly, as one of a thousand does.
-    struct Slow(Duration);
+    /// Connects slowly, as one of a thousand does, or works slowly.
+    struct Slow {
+        opens: Duration,
+        works: Duration,
+    }
 
     impl Worker for Slow {
         fn open(&mut self) -> Result<(), String> {
-            thread::sleep(self.0);
+            thread::sleep(self.opens);
             Ok(())
         }
 
@@ -467,23 +475,84 @@ mod tests {
         }
 
         fn execute(&mut self) -> Outcome {
+            thread::sleep(self.works);
             Outcome::Done { rows: 1 }
         }
     }
 
-    /// With `watchdog = "1s"` a server that took two seconds for a thousand connections was hung.
     #[test]
-    fn workers_that_connect_for_longer_than_the_watchdog_waits_do_not_hang() {
+    fn what_is_discarded_counts_nowhere() {
+        let order = TurnOrder {
+            round: 1,
+            position: 1,
+            length_ns: 60_000_000,
+            discarded_ns: 40_000_000,
+            candidates: 1,
+        };
+        let whole = TurnOrder {
+            discarded_ns: 0,
+            ..order
+        };
+        let worker = Box::new(Slow {
+            opens: Duration::ZERO,
+            works: Duration::from_millis(2),
+        });
+        let commands = [order, whole].map(TurnCommand::Turn).into_iter();
+        let (taken, _) = taken(commands, worker, Duration::from_secs(60));
+        let Ok(TurnsRecord { turns, .. }) = taken else {
+            panic!("there are no turns")
+        };
+        let [cut, whole] = &turns[..] else {
+            panic!("{turns:?}")
+        };
+        assert_eq!(Some(whole.operations), whole.all_operations);
+        assert!(
+            cut.operations > 0 && cut.operations < cut.all_operations.unwrap(),
+            "{cut:?}"
+        );
+        assert!(
+            cut.active_ns <= cut.length_ns.unwrap() - order.discarded_ns,
+            "{cut:?}"
+        );
+        assert!(
+            cut.active_ns >= 2_000_000 * cut.operations,
+            "no operation is cut: {cut:?}"
+        );
+    }
+
+    /// What it did between turns counted as left, and was suffered by nobody: with turns of 5 ms an
+    /// engine that compacts with a tenth of a core was left out.
+    #[test]
+    fn an_engine_that_works_all_the_time_leaves_as_much_as_it_suffers() {
+        const CORES: f64 = 0.5;
+        let (active, all, others) = (Duration::from_millis(3), Duration::from_millis(6), 3);
+        let ns = |time: Duration| (CORES * (others * time).as_nanos() as f64) as u64;
+        let turn = Turn {
+            active_ns: active.as_nanos() as u64,
+            ..Turn::default()
+        };
+        assert_eq!(share_of(ns(all), &turn, all), ns(active));
+    }
+
+    /// What a step with one worker leaves that is given these commands and then told to finish, and
+    /// what the watchdog says.
+    fn taken(
+        commands: impl Iterator<Item = TurnCommand>,
+        worker: Box<dyn Worker>,
+        limit: Duration,
+    ) -> (Result<TurnsRecord, TurnsStopped>, Option<String>) {
         let dir = tempfile::tempdir().unwrap();
         let control = Arc::new(Control::default());
-        let limit = Duration::from_millis(100);
         let watchdog = Watchdog::start(limit, dir.path(), dir.path(), control.clone()).unwrap();
         let (sender, receiver) = channel();
+        for command in commands.chain([TurnCommand::Finish]) {
+            sender.send(command).unwrap();
+        }
         let commands = Mutex::new(receiver);
         let turns = TurnRunner {
             commands: &commands,
             control: &control,
-            step: "slow".to_owned(),
+            step: "one".to_owned(),
             limit,
             open_limit: StepOptions::default().open_timeout,
             watchdog: &watchdog,
@@ -496,8 +565,6 @@ mod tests {
             progress: Arc::default(),
             has_ended: AtomicBool::new(false),
         };
-        sender.send(TurnCommand::Finish).unwrap();
-        let worker = Box::new(Slow(10 * limit));
         let task = Task {
             client: 1,
             kinds: vec![0],
@@ -523,7 +590,20 @@ mod tests {
                 },
             )
         });
-        assert_eq!(watchdog.verdict(), None);
-        assert!(taken.is_ok() && worked.is_ok());
+        assert!(worked.is_ok());
+        (taken, watchdog.verdict().map(str::to_owned))
+    }
+
+    /// With `watchdog = "1s"` a server that took two seconds for a thousand connections was hung.
+    #[test]
+    fn workers_that_connect_for_longer_than_the_watchdog_waits_do_not_hang() {
+        let limit = Duration::from_millis(100);
+        let worker = Box::new(Slow {
+            opens: 10 * limit,
+            works: Duration::ZERO,
+        });
+        let (taken, verdict) = taken(std::iter::empty(), worker, limit);
+        assert_eq!(verdict, None);
+        assert!(taken.is_ok());
     }
 }
