@@ -183,6 +183,7 @@ fn ends(workers: Vec<thread::JoinHandle<Ending>>) -> Vec<Ending> {
 fn turn(step: &Step) {
     let before = step.done();
     let from_ns = step.clock.now_ns();
+    step.progress.begin_turn(from_ns);
     step.clock.resume();
     step.control.give(Command::Run);
     let_others_go_on();
@@ -202,10 +203,13 @@ fn turn(step: &Step) {
     for (index, worker) in step.progress.of_workers().iter().enumerate() {
         assert_eq!(worker.ok, after[index], "all that was done is counted");
         if after[index] > before[index] {
-            assert!(
-                (from_ns..=stands_ns).contains(&worker.last_done_ns),
-                "the last of them ended in the turn"
+            assert_eq!(
+                worker.turn_start.ok,
+                before[index] + 1,
+                "the turn counts behind its first operation"
             );
+            let start_ns = worker.turn_start.done_ns;
+            assert!((from_ns..=worker.last_done_ns).contains(&start_ns));
         }
     }
 }

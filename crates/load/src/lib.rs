@@ -38,5 +38,5 @@ pub use step::{
     StepOutcome, StepOutputs, StepPart, interval_s, no_series, run_part, run_step,
     run_step_in_parts,
 };
-pub use turns::{TurnClock, TurnProgress, WorkerProgress};
+pub use turns::{TurnClock, TurnProgress, TurnStart, WorkerProgress};
 pub use worker::{Failure, Next, Outcome, Stop, Task, Worker};

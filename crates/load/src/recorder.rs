@@ -48,6 +48,13 @@ pub(crate) struct LiveCounts {
     pub rows: AtomicU64,
     pub unsuccessful: AtomicU64,
     pub has_ended: AtomicU64,
+    /// Read by the worker when a turn begins: the turn counts from the first operation that is done
+    /// at this instant or later.
+    pub turn_from_ns: AtomicU64,
+    pub turn_start_ok: AtomicU64,
+    pub turn_start_done_ns: AtomicU64,
+    /// Read by the worker when a turn begins: whether times are left out from here on.
+    pub is_discarded: AtomicU64,
     /// Read by the worker when a turn begins: how often the times so far were to be left out.
     pub times_left_out: AtomicU64,
 }
@@ -115,8 +122,15 @@ pub(crate) struct Recorder {
     /// Nothing is recorded: the worker warms up.
     is_paused: bool,
     start_ns: u64,
+    /// The first instant that needs more than counting: the second's end, or where counting
+    /// begins in the turn.
+    next_ns: u64,
     /// The first instant that no longer belongs to the current second.
     second_end_ns: u64,
+    /// The turn counts from the first operation that ends here or later; `u64::MAX` once it has.
+    turn_from_ns: u64,
+    /// Times are left out: the worker is in the discarded part of a turn.
+    is_discarded: bool,
     second_index: u64,
     /// So many seconds were handed over.
     handed_over: u64,
@@ -155,7 +169,10 @@ impl Recorder {
             is_open,
             is_paused: false,
             start_ns: 0,
+            next_ns: SECOND_NS,
             second_end_ns: SECOND_NS,
+            turn_from_ns: u64::MAX,
+            is_discarded: false,
             second_index: 0,
             handed_over: 0,
             kinds,
@@ -176,11 +193,18 @@ impl Recorder {
         self.is_paused = is_paused;
         self.start_ns = start_ns;
         self.second_end_ns = start_ns + SECOND_NS;
+        self.next_ns = self.second_end_ns;
     }
 
     /// The worker goes on after it was parked: a turn may have begun.
     #[cold]
     pub fn begin_turn(&mut self) {
+        let turn_from_ns = self.live[self.worker].turn_from_ns.load(Ordering::Acquire);
+        if turn_from_ns > 0 {
+            self.turn_from_ns = turn_from_ns;
+            self.next_ns = self.second_end_ns.min(self.turn_from_ns);
+        }
+        self.is_discarded = self.live[self.worker].is_discarded.load(Ordering::Acquire) > 0;
         let times_left_out = self.live[self.worker]
             .times_left_out
             .load(Ordering::Acquire);
@@ -205,9 +229,9 @@ impl Recorder {
     }
 
     #[inline]
-    fn kind(&mut self, kind: usize, at_ns: u64) -> &mut KindRecord {
-        if at_ns >= self.second_end_ns {
-            self.roll(at_ns);
+    fn kind(&mut self, kind: usize, at_ns: u64, ended_ok: Option<u64>) -> &mut KindRecord {
+        if at_ns >= self.next_ns {
+            self.pass(at_ns, ended_ok);
         }
         &mut self.kinds[self.by_kind[kind]]
     }
@@ -218,7 +242,8 @@ impl Recorder {
         if self.is_paused {
             return;
         }
-        let record = self.kind(kind, done_ns);
+        let is_discarded = self.is_discarded;
+        let record = self.kind(kind, done_ns, Some(self.ok + 1));
         let service_ns = done_ns - sent_ns;
         if record.ok == 0 {
             record.begin(sent_ns);
@@ -229,7 +254,9 @@ impl Recorder {
         }
         record.rows += rows;
         record.last_tried_ns = done_ns;
-        record.interval.service.saturating_record(service_ns);
+        if !is_discarded {
+            record.interval.service.saturating_record(service_ns);
+        }
         let second = &mut record.second;
         second.ok += 1;
         second.rows += rows;
@@ -237,7 +264,9 @@ impl Recorder {
         second.service_max_ns = second.service_max_ns.max(service_ns);
         if let Some(response) = &mut record.interval.response {
             let response_ns = done_ns.saturating_sub(due_ns);
-            response.saturating_record(response_ns);
+            if !is_discarded {
+                response.saturating_record(response_ns);
+            }
             second.response_max_ns = second.response_max_ns.max(response_ns);
         }
         self.ok += 1;
@@ -252,7 +281,7 @@ impl Recorder {
     /// How late the first try of an operation of an open loop was sent.
     #[inline]
     pub fn lag(&mut self, kind: usize, due_ns: u64, sent_ns: u64) {
-        if self.is_paused {
+        if self.is_paused || self.is_discarded {
             return;
         }
         if let Some(lag) = &mut self.kinds[self.by_kind[kind]].lag {
@@ -275,7 +304,7 @@ impl Recorder {
         // An operation that failed for good has ended, and took its time. What a schedule brings is
         // counted by the clock.
         let has_ended = is_final && !self.is_open;
-        let record = self.kind(kind, ended_ns);
+        let record = self.kind(kind, ended_ns, has_ended.then_some(self.ok));
         record.begin(sent_ns);
         record.last_tried_ns = ended_ns;
         if is_final && planted::is(Bug::FailureCountedAsDone) {
@@ -322,8 +351,23 @@ impl Recorder {
         }
     }
 
-    /// Closes the seconds before `at_ns`.
+    /// Does what is due at `at_ns`, the end of a try: a new second, the beginning of a
+    /// turn's count if the operation has ended, with `ended_ok` operations done.
     #[cold]
+    fn pass(&mut self, at_ns: u64, ended_ok: Option<u64>) {
+        if at_ns >= self.second_end_ns {
+            self.roll(at_ns);
+        }
+        if let Some(ended_ok) = ended_ok.filter(|_| at_ns >= self.turn_from_ns) {
+            let live = &self.live[self.worker];
+            live.turn_start_done_ns.store(at_ns, Ordering::Relaxed);
+            live.turn_start_ok.store(ended_ok, Ordering::Release);
+            self.turn_from_ns = u64::MAX;
+        }
+        self.next_ns = self.second_end_ns.min(self.turn_from_ns);
+    }
+
+    /// Closes the seconds before `at_ns`.
     fn roll(&mut self, at_ns: u64) {
         let index = (at_ns - self.start_ns) / SECOND_NS;
         let closed = (index - self.handed_over) as usize;

@@ -115,6 +115,17 @@ pub struct WorkerProgress {
     /// The instant at which the last operation ended, on the step's clock; 0 before the first. In a
     /// closed loop also one that failed for good.
     pub last_done_ns: u64,
+    /// Where counting begins in the present turn (see [`TurnProgress::begin_turn`]).
+    pub turn_start: TurnStart,
+}
+
+/// Counting begins in a turn after an operation: its own length has no part in what is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TurnStart {
+    /// Operations done up to this one, itself included where it did not fail.
+    pub ok: u64,
+    /// The instant at which it ended, on the step's clock.
+    pub done_ns: u64,
 }
 
 impl TurnProgress {
@@ -148,11 +159,33 @@ impl TurnProgress {
         self.0.get().is_some()
     }
 
+    /// Leaves the times of operations out of the step's histograms, or does not, until this is
+    /// called again: whether they are in the discarded part of a turn. For while all workers are
+    /// parked.
+    pub fn discard_times(&self, is_discarded: bool) {
+        for live in self.0.get().iter().flat_map(|workers| workers.live.iter()) {
+            live.is_discarded
+                .store(u64::from(is_discarded), Ordering::Release);
+        }
+    }
+
+    /// Has each worker note the first operation that it ends at `from_ns` or later, on the step's
+    /// clock. For between two turns, while all workers are parked.
+    pub fn begin_turn(&self, from_ns: u64) {
+        for live in self.0.get().iter().flat_map(|workers| workers.live.iter()) {
+            live.turn_from_ns.store(from_ns, Ordering::Release);
+        }
+    }
+
     /// How far each worker is that performs the step's first kind of operations. Nothing before the
     /// step's workers are there.
     pub fn of_workers(&self) -> Vec<WorkerProgress> {
         let progress_of = |workers: &Workers, worker: &PrimaryWorker| {
             let live = &workers.live[worker.index];
+            let turn_start = TurnStart {
+                ok: live.turn_start_ok.load(Ordering::Acquire),
+                done_ns: live.turn_start_done_ns.load(Ordering::Acquire),
+            };
             loop {
                 let ok = live.ok.load(Ordering::Acquire);
                 let last_done_ns = live.last_done_ns.load(Ordering::Acquire);
@@ -162,6 +195,7 @@ impl TurnProgress {
                         is_open: worker.is_open,
                         ok,
                         last_done_ns,
+                        turn_start,
                     };
                 }
             }

@@ -430,9 +430,10 @@ fn an_event_loop_can_drive_many_workers() {
     }
 }
 
-/// A try that is sent again has not ended its operation: no turn ends with it.
+/// A try that is sent again has not ended its operation: no turn counts from it, and none ends with
+/// it.
 #[test]
-fn a_refused_try_ends_no_operation() {
+fn a_refused_try_marks_no_turn() {
     let world = World::new();
     let shared = world.shared();
     let live: Arc<[LiveCounts]> = [LiveCounts::default()].into();
@@ -446,16 +447,22 @@ fn a_refused_try_ends_no_operation() {
         start_ns: BEGIN_NS,
     };
     let mut state = LoopState::new(assignment, recorder, &shared);
+    live[0].turn_from_ns.store(BEGIN_NS + 1, Ordering::Release);
     state.unparked();
-    let last_done_ns = || live[0].last_done_ns.load(Ordering::Acquire);
+    let marks = || {
+        (
+            live[0].turn_start_done_ns.load(Ordering::Acquire),
+            live[0].last_done_ns.load(Ordering::Acquire),
+        )
+    };
     assert_eq!(state.next(BEGIN_NS), Act::Prepare);
     state.prepared(0);
     assert_eq!(state.next(BEGIN_NS), Act::Send);
     state.executed(refused(), BEGIN_NS + 10);
-    assert_eq!(last_done_ns(), 0);
+    assert_eq!(marks(), (0, 0));
     let again_ns = BEGIN_NS + 10 + 50 * US;
     assert_eq!(state.next(BEGIN_NS + 10), Act::SleepUntil(again_ns));
     assert_eq!(state.next(again_ns), Act::Send);
     state.executed(done(), again_ns + 10);
-    assert_eq!(last_done_ns(), again_ns + 10);
+    assert_eq!(marks(), (again_ns + 10, again_ns + 10));
 }

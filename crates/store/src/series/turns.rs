@@ -33,8 +33,7 @@ const OLD_COLUMNS: [usize; 4] = [11, 12, 13, 16];
 const UNAVAILABLE: &str = "-";
 
 /// One turn of one candidate. The members from `active_ns` to `left_cpu_ns`, `foreign_cpu_ns`
-/// aside, leave out what was discarded of the turn: its first tenth where operations are shorter,
-/// else nothing.
+/// aside, leave out what was discarded of the turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
     /// The round within the step and start, from 1.
@@ -43,10 +42,10 @@ pub struct Turn {
     pub position: u32,
     /// Its beginning, from the step's start on the trial's clock.
     pub begin_ns: u64,
-    /// The time that its operations took: from the end of the first operation that ended behind
-    /// what was discarded, or from the turn's beginning where nothing was, to the end of the last;
-    /// the mean over the step's workers. For workers with a schedule from the discarded part to the
-    /// turn's end.
+    /// The time that its operations took: from when the worker went on behind what was discarded,
+    /// or from the turn's beginning where nothing was, to the end of its last; of several workers
+    /// from the end of each one's first; the mean over the step's workers. For workers with a
+    /// schedule from the discarded part to the turn's end.
     pub active_ns: u64,
     /// Operations of the step's primary kind that were done in that time, whole ones.
     pub operations: u64,
@@ -65,9 +64,9 @@ pub struct Turn {
     pub foreign_cpu_ns: Option<i64>,
     /// CPU of the other candidates' servers: leakage.
     pub other_servers_cpu_ns: Option<u64>,
-    /// CPU of the candidate's server from its turn before to this one, which was leakage in
-    /// others', of it the share that a turn without its first tenth is of a whole one. None in
-    /// campaigns before methodology version 7.
+    /// CPU of the candidate's server in others' turns since its own before, which was leakage there,
+    /// of it the share of all the time of a turn that counts. None in campaigns before methodology
+    /// version 7.
     pub left_cpu_ns: Option<u64>,
     /// The whole turn, until the last worker was parked. None in campaigns before methodology
     /// version 8.

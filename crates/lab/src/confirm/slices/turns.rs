@@ -228,7 +228,8 @@ impl Start<'_, '_> {
     }
 
     fn take_turn(&mut self, candidate: usize, order: TurnOrder) -> Option<TurnDone> {
-        let patience = Duration::from_nanos(order.length_ns) + self.watchdog + REPORT_PATIENCE;
+        // All workers park twice in a turn.
+        let patience = Duration::from_nanos(order.length_ns) + 2 * self.watchdog + REPORT_PATIENCE;
         self.candidates.take_turn(candidate, order, patience)
     }
 

@@ -132,8 +132,8 @@ impl TurnMeter {
         }
     }
 
-    /// Without the CPU of the whole machine, which takes longer to read than may be spent while
-    /// workers are at work.
+    /// Without the CPU of the whole machine, which takes longer to read than workers should stand
+    /// within a turn.
     pub fn read_ours(&mut self) -> Cpu {
         let client_ns = self.client.read_ns();
         let (engine_ns, client_ns) = match &mut self.servers {

@@ -24,7 +24,7 @@ use plimsoll_store::Turn;
 use plimsoll_workload::SharedServer;
 
 use self::meter::{Cpu, TurnMeter};
-use self::window::{Part, parts};
+use self::window::{Part, counted_share, parts};
 use super::early_end::EarlyEnd;
 use super::send;
 use super::waits::WaitSampling;
@@ -195,6 +195,11 @@ impl<'a> TurnRunner<'a> {
                     let turn = Turn {
                         inflight,
                         left_cpu_ns: left_ns.map(|ns| share_of(ns, &turn, received.elapsed())),
+                        // Of the first turn it is not known what it leaves, so it is not known
+                        // either who favours whom.
+                        other_servers_cpu_ns: turn
+                            .other_servers_cpu_ns
+                            .filter(|_| left_ns.is_some()),
                         foreign_cpu_ns: meter.strangers_ns(),
                         ..turn
                     };
@@ -333,7 +338,9 @@ impl<'a> TurnRunner<'a> {
         let second = match order.discarded_ns {
             0 => None,
             discarded_ns => {
+                self.progress.discard_times(true);
                 self.work_for(discarded_ns)?;
+                self.progress.discard_times(false);
                 Some(self.look(|| meter.read_ours()))
             }
         };
@@ -341,6 +348,7 @@ impl<'a> TurnRunner<'a> {
             .as_ref()
             .filter(|_| !planted::is(Bug::DiscardedPartCounted))
             .unwrap_or(&first);
+        self.progress.begin_turn(from.at_ns);
         // The turns for warming up count nowhere.
         if let Some(waits) = self.waits.filter(|_| order.round > 0) {
             waits.begin_at(Instant::now());
@@ -363,7 +371,10 @@ impl<'a> TurnRunner<'a> {
         let length_ns = last.at_ns - first.at_ns;
         meter.add(&whole, length_ns);
         let bounds = (from.at_ns, last.at_ns);
-        let parts = parts(bounds, &from.of_workers, &last.of_workers);
+        let parts = parts(bounds, second.is_some(), &from.of_workers, &last.of_workers);
+        let since = operations_between(&from.of_workers, &last.of_workers);
+        let share = counted_share(&parts, since);
+        let counted = |ns: u64| (ns as f64 * share).round() as u64;
         let active_ns =
             parts.iter().map(|part| part.active_ns).sum::<u64>() / (parts.len() as u64).max(1);
         let cpu = last.cpu.since(&from.cpu);
@@ -374,11 +385,11 @@ impl<'a> TurnRunner<'a> {
             active_ns,
             operations: parts.iter().map(|part| part.operations).sum(),
             errors: last.unsuccessful - from.unsuccessful,
-            server_cpu_ns: cpu.engine_ns,
-            client_cpu_ns: cpu.client_ns,
+            server_cpu_ns: cpu.engine_ns.map(counted),
+            client_cpu_ns: cpu.client_ns.map(counted),
             speed: Some(speed),
             foreign_cpu_ns: None,
-            other_servers_cpu_ns: cpu.other_servers_ns,
+            other_servers_cpu_ns: cpu.other_servers_ns.map(counted),
             left_cpu_ns: None,
             length_ns: Some(length_ns),
             all_operations: Some(operations_between(&first.of_workers, &last.of_workers)),

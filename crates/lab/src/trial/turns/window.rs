@@ -8,7 +8,10 @@
 //!
 //! Whoever counts from an instant on begins in a long operation more often than in a short one, and
 //! a build whose operations vary more looks slower. Between two moments at which all workers are
-//! parked the operations are a sample like any other, and the CPU is theirs.
+//! parked the operations of one worker are a sample like any other, and so is the CPU of all.
+//!
+//! Several workers that go on at once meet a server without a queue, and their first operations are
+//! faster than others. Behind its first operation each of them counts as it would without the rest.
 
 use plimsoll_load::WorkerProgress;
 
@@ -22,34 +25,55 @@ pub(super) struct Part {
 }
 
 /// What each worker did between two looks at which all were parked, at these instants of the step's
-/// clock.
+/// clock. `has_rest`: they had worked in the turn before, and mark their first operation since.
 pub(super) fn parts(
     bounds: (u64, u64),
+    has_rest: bool,
     from: &[WorkerProgress],
     to: &[WorkerProgress],
 ) -> Vec<Part> {
+    let is_behind_first = has_rest && to.len() > 1;
     from.iter()
         .zip(to)
-        .map(|(from, to)| part(bounds, from, to))
+        .map(|(from, to)| part(bounds, is_behind_first, from, to))
         .collect()
 }
 
-fn part((begin_ns, parked_ns): (u64, u64), from: &WorkerProgress, to: &WorkerProgress) -> Part {
-    // What is due by a schedule comes by the clock, whatever is in flight.
-    let end_ns = match to.is_open {
-        true => parked_ns,
-        false => to.last_done_ns,
+fn part(
+    (begin_ns, parked_ns): (u64, u64),
+    is_behind_first: bool,
+    from: &WorkerProgress,
+    to: &WorkerProgress,
+) -> Part {
+    let first = to.turn_start;
+    let (operations, begin_ns, end_ns) = if to.is_open {
+        // What is due by a schedule comes by the clock, whatever is in flight.
+        (to.ok - from.ok, begin_ns, parked_ns)
+    } else if !is_behind_first {
+        (to.ok - from.ok, begin_ns, to.last_done_ns)
+    } else if first.done_ns >= begin_ns {
+        (to.ok - first.ok, first.done_ns, to.last_done_ns)
+    } else {
+        (0, begin_ns, begin_ns)
     };
     Part {
         client: to.client,
-        operations: to.ok - from.ok,
+        operations,
         active_ns: end_ns.saturating_sub(begin_ns),
     }
+}
+
+/// Of the operations of all workers between two looks, the share that counts: of their CPU so much
+/// counts, too.
+pub(super) fn counted_share(parts: &[Part], all: u64) -> f64 {
+    let counted: u64 = parts.iter().map(|part| part.operations).sum();
+    counted as f64 / all.max(1) as f64
 }
 
 #[cfg(test)]
 mod tests {
     use plimsoll_core::seed::Draw;
+    use plimsoll_load::TurnStart;
 
     use super::*;
 
@@ -59,13 +83,14 @@ mod tests {
             is_open: false,
             ok,
             last_done_ns,
+            turn_start: TurnStart::default(),
         }
     }
 
     #[test]
     fn operations_count_from_one_rest_to_the_next() {
         let of = |from: WorkerProgress, to: WorkerProgress| {
-            let part = part((1_000, 3_100), &from, &to);
+            let part = part((1_000, 3_100), false, &from, &to);
             (part.operations, part.active_ns)
         };
         assert_eq!(of(progress(3, 900), progress(13, 3_050)), (10, 2_050));
@@ -91,6 +116,68 @@ mod tests {
         assert_eq!(of(open(3), open(3)), (0, 2_100));
     }
 
+    #[test]
+    fn several_workers_count_behind_their_first_operation() {
+        let bounds = (1_000, 3_100);
+        let marked = |ok: u64, last_done_ns: u64, first: (u64, u64)| WorkerProgress {
+            turn_start: TurnStart {
+                ok: first.0,
+                done_ns: first.1,
+            },
+            ..progress(ok, last_done_ns)
+        };
+        let from = [progress(3, 900), progress(3, 950)];
+        let to = [marked(13, 3_050, (4, 1_250)), marked(3, 950, (2, 600))];
+        let of = |has_rest: bool, workers: usize| -> Vec<(u64, u64)> {
+            let parts = parts(bounds, has_rest, &from[..workers], &to[..workers]);
+            parts
+                .iter()
+                .map(|part| (part.operations, part.active_ns))
+                .collect()
+        };
+        assert_eq!(of(true, 2), [(9, 1_800), (0, 0)]);
+        assert_eq!(of(false, 2)[0], (10, 2_050), "the whole turn counts");
+        assert_eq!(of(true, 1), [(10, 2_050)], "one worker has no queue");
+        let parts = parts(bounds, true, &from, &to);
+        assert_eq!(counted_share(&parts, 10), 0.9);
+        assert_eq!(counted_share(&[], 0), 0.0);
+    }
+
+    /// Four workers queue for a server with one CPU. When they had parked and gone on, its rate was
+    /// 5 % too high.
+    #[test]
+    fn a_queue_that_forms_again_moves_no_rate() {
+        const EACH: u64 = 100 * US;
+        let mut clocks = vec![progress(0, 0); 4];
+        let (mut now_ns, mut sums) = (0, (0, 0));
+        let work_for = |ns: u64, now_ns: &mut u64, clocks: &mut Vec<WorkerProgress>| {
+            let (begin_ns, until_ns) = (*now_ns, *now_ns + ns);
+            let mut queue: std::collections::VecDeque<usize> = (0..4).collect();
+            while let Some(worker) = queue.pop_front() {
+                *now_ns += EACH;
+                let of = &mut clocks[worker];
+                (of.ok, of.last_done_ns) = (of.ok + 1, *now_ns);
+                if of.turn_start.done_ns < begin_ns {
+                    (of.turn_start.ok, of.turn_start.done_ns) = (of.ok, *now_ns);
+                }
+                if *now_ns < until_ns {
+                    queue.push_back(worker);
+                }
+            }
+        };
+        for _ in 0..100 {
+            work_for(2_000 * US, &mut now_ns, &mut clocks);
+            let (begin_ns, before) = (now_ns + 1, clocks.clone());
+            now_ns += 1;
+            work_for(3_000 * US, &mut now_ns, &mut clocks);
+            for part in parts((begin_ns, now_ns), true, &before, &clocks) {
+                sums = (sums.0 + part.operations, sums.1 + part.active_ns);
+            }
+        }
+        let rate = 4.0 * sums.0 as f64 / sums.1 as f64;
+        assert!((rate * EACH as f64 - 1.0).abs() < 0.01, "{rate}");
+    }
+
     const US: u64 = 1_000;
 
     /// What workers do over many turns as a director takes them.
@@ -111,7 +198,7 @@ mod tests {
     ) -> OfTurns {
         let mut clocks = vec![progress(0, 0); workers];
         let mut sums = vec![(0u64, 0u64); workers];
-        let (mut now_ns, mut cpu_ns, mut empty) = (0, 0, 0);
+        let (mut now_ns, mut cpu_ns, mut empty) = (0, 0.0, 0);
         let mut work_for = |ns: u64, now_ns: &mut u64, clocks: &mut Vec<WorkerProgress>| {
             let (begin_ns, mut used_ns) = (*now_ns, 0);
             for progress in clocks {
@@ -121,6 +208,10 @@ mod tests {
                     at_ns += length_ns;
                     used_ns += of_operation_ns;
                     (progress.ok, progress.last_done_ns) = (progress.ok + 1, at_ns);
+                    if progress.turn_start.done_ns <= begin_ns {
+                        (progress.turn_start.ok, progress.turn_start.done_ns) =
+                            (progress.ok, at_ns);
+                    }
                 }
                 *now_ns = at_ns.max(*now_ns);
             }
@@ -129,8 +220,14 @@ mod tests {
         for _ in 0..20_000 {
             work_for(discarded_ns, &mut now_ns, &mut clocks);
             let (begin_ns, before) = (now_ns, clocks.clone());
-            cpu_ns += work_for(turn_ns - discarded_ns, &mut now_ns, &mut clocks);
-            let parts = parts((begin_ns, now_ns), &before, &clocks);
+            let used_ns = work_for(turn_ns - discarded_ns, &mut now_ns, &mut clocks);
+            let parts = parts((begin_ns, now_ns), discarded_ns > 0, &before, &clocks);
+            let all = clocks
+                .iter()
+                .zip(&before)
+                .map(|(to, from)| to.ok - from.ok)
+                .sum();
+            cpu_ns += used_ns as f64 * counted_share(&parts, all);
             empty += u32::from(parts.iter().all(|part| part.operations == 0));
             for (sum, part) in sums.iter_mut().zip(parts) {
                 *sum = (sum.0 + part.operations, sum.1 + part.active_ns);
@@ -139,7 +236,7 @@ mod tests {
         let operations: u64 = sums.iter().map(|sum| sum.0).sum();
         OfTurns {
             rate: sums.iter().map(|sum| sum.0 as f64 / sum.1 as f64).sum(),
-            cpu_ns: cpu_ns as f64 / operations as f64,
+            cpu_ns: cpu_ns / operations as f64,
             empty,
         }
     }
@@ -180,7 +277,7 @@ mod tests {
             let of = of_turns((5_000 * US, 2_000 * US), 2, || {
                 ((200 + wait_us) * US, 200 * US)
             });
-            assert_eq!(of.cpu_ns, 200_000.0, "{wait_us}");
+            assert!((of.cpu_ns / 200_000.0 - 1.0).abs() < 1e-9, "{wait_us}");
         }
     }
 
