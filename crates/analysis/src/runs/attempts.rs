@@ -404,9 +404,14 @@ pub(crate) fn judge(
 /// What engines did while it was not their turn.
 fn leakage(turns: &[Turn]) -> Leakage {
     let mut leakage = Leakage::default();
-    turns
-        .iter()
-        .for_each(|turn| leakage.add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns));
+    turns.iter().for_each(|turn| {
+        leakage.add(
+            turn.round,
+            turn.active_ns,
+            turn.other_servers_cpu_ns,
+            turn.left_cpu_ns,
+        )
+    });
     leakage
 }
 

@@ -45,7 +45,12 @@ impl Rounds {
             .map(|turn| (turn.operations as f64, turn.active_ns as f64));
         self.turns[candidate].push(sums);
         if let Some(turn) = turn {
-            self.leaks[candidate].add(turn.active_ns, turn.other_servers_cpu_ns, turn.left_cpu_ns);
+            self.leaks[candidate].add(
+                turn.round,
+                turn.active_ns,
+                turn.other_servers_cpu_ns,
+                turn.left_cpu_ns,
+            );
         }
     }
 

@@ -195,11 +195,6 @@ impl<'a> TurnRunner<'a> {
                     let turn = Turn {
                         inflight,
                         left_cpu_ns: left_ns.map(|ns| share_of(ns, &turn, received.elapsed())),
-                        // Of the first turn it is not known what it leaves, so it is not known
-                        // either who favours whom.
-                        other_servers_cpu_ns: turn
-                            .other_servers_cpu_ns
-                            .filter(|_| left_ns.is_some()),
                         foreign_cpu_ns: meter.strangers_ns(),
                         ..turn
                     };
