@@ -262,7 +262,7 @@ mod tests {
                 let even = of_turns(turn, workers, || (392 * US, 0));
                 let ratio = mixed.rate / even.rate;
                 assert!(
-                    (ratio - 1.0).abs() < 0.006,
+                    (ratio - 1.0).abs() < 0.005,
                     "turns of {turn:?} ns, {workers} workers: {ratio}"
                 );
             }
