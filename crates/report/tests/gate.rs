@@ -924,6 +924,56 @@ fn what_depends_on_turns_goes_on_by_blocks() {
     assert!(next.contains("--blocks"), "next: {next}");
 }
 
+/// In turns of twice the length a cell needs a third more CPU per operation, and is as fast as ever.
+#[test]
+fn cpu_that_depends_on_turns_has_no_verdict_and_a_line() {
+    let dearer_in_long_turns = |_: u32, label: &str, turns: &mut Vec<plimsoll_store::Turn>| {
+        for turn in turns {
+            let is_long = turn.round > 30;
+            lengthen(turn, is_long);
+            let is_dear = is_long && label == SAME;
+            let each_us = if is_dear { 40 } else { 30 };
+            turn.server_cpu_ns = Some(turn.operations * each_us * 1000);
+        }
+    };
+    let campaign = slices(6, 60, &dearer_in_long_turns);
+    let record = campaign.load();
+    let view = analyse(&[campaign.load()], &Options::default()).unwrap();
+    let of_same = view
+        .findings
+        .all
+        .iter()
+        .filter(|of| view.cells[of.cell].label == SAME);
+    let words: Vec<_> = of_same
+        .map(|of| (of.role.name(), of.call.word(), of.reason.as_str()))
+        .collect();
+    let of_cpu = words.iter().filter(|of| of.0 == "cpu");
+    for (_, word, reason) in of_cpu.clone() {
+        assert_eq!(*word, "depends on turns", "{words:?}");
+        assert!(
+            reason.starts_with("0.0 % in its turns, +33.3 % in turns twice as long"),
+            "{reason}"
+        );
+    }
+    assert_eq!(of_cpu.count(), 2, "{words:?}");
+    let is_dependent_rate = words
+        .iter()
+        .any(|of| of.0 == "throughput" && of.1 == "depends on turns");
+    assert!(!is_dependent_rate, "{words:?}");
+    let lines = plimsoll_analysis::verdict_lines(&view);
+    assert!(
+        lines.contains("+33.3 % in turns twice as long"),
+        "a verdict is taken away, and no line says so:\n{lines}"
+    );
+    let cpu = GateRequest {
+        metric: "cpu".parse().unwrap(),
+        ..GateRequest::new(&[SAME], 0.05)
+    };
+    for row in &asked(&record, &cpu).rows {
+        assert_eq!(row.answer, GateAnswer::Inconclusive, "{row:?}");
+    }
+}
+
 /// A campaign that an earlier version began, and this one resumed: its first starts are not held.
 #[test]
 fn starts_that_are_held_are_told_from_starts_that_are_not() {

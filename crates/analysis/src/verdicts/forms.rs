@@ -3,7 +3,8 @@
 //! A start has rounds of more than one form. What they say of a ratio differs by noise alone, or
 //! the ratio is that of servers in turns and not that of servers.
 
-use plimsoll_stats::{as_percent, benjamini_hochberg, mean};
+use itertools::Itertools as _;
+use plimsoll_stats::{benjamini_hochberg, mean};
 
 use super::estimates::{Class, Levels, Priors, estimate};
 use super::finding::{Basis, Call, Finding, LEAST};
@@ -16,6 +17,12 @@ const LEVEL: f64 = 0.01;
 
 const FORMS: [Form; 2] = [Form::Longer, Form::Alone];
 
+/// What is counted turn by turn, and what its priors are called.
+const ROLES: [(Role, &str); 2] = [
+    (Role::Throughput, "throughput moved"),
+    (Role::Cpu, "CPU moved"),
+];
+
 /// What is asked for every cell and step.
 pub(crate) struct OfForms<'q, 'a> {
     /// Index into the view's cells.
@@ -27,8 +34,8 @@ pub(crate) struct OfForms<'q, 'a> {
 
 impl OfForms<'_, '_> {
     /// The log ratios of starts in plain rounds, and in those of each other form that there is.
-    fn by_form(&self) -> Vec<Vec<f64>> {
-        let starts = FORMS.map(|form| self.meetings.by_form(form));
+    fn by_form(&self, role: Role) -> Vec<Vec<f64>> {
+        let starts = FORMS.map(|form| self.starts(form, role));
         let mut plain: Vec<(u32, f64)> = starts
             .iter()
             .flatten()
@@ -40,6 +47,10 @@ impl OfForms<'_, '_> {
         let others = starts.map(|of| of.into_iter().map(|(_, _, ratio)| ratio).collect());
         let all = std::iter::once(plain).chain(others);
         all.filter(|of: &Vec<f64>| !of.is_empty()).collect()
+    }
+
+    fn starts(&self, form: Form, role: Role) -> Vec<OfStart> {
+        self.meetings.by_form(form, role == Role::Throughput)
     }
 }
 
@@ -55,19 +66,19 @@ struct Moved {
     of_form: f64,
 }
 
-/// Takes the verdict away from throughputs that depend on turns by more than their error, and
-/// reports what they are either way.
+/// Takes the verdict away from throughputs and CPU per operation that depend on turns by more than
+/// their error, and reports what they are either way.
 pub(crate) fn mark_dependent(all: &mut [Finding], asked: &[OfForms<'_, '_>]) {
-    for form in FORMS {
+    for (form, (role, class)) in FORMS.into_iter().cartesian_product(ROLES) {
         let starts: Vec<(Class, Vec<OfStart>)> = asked
             .iter()
-            .map(|of| ((of.is_writing, "moved"), of.meetings.by_form(form)))
+            .map(|of| ((of.is_writing, class), of.starts(form, role)))
             .collect();
         for (of, moved) in asked.iter().zip(moved(form, &starts)) {
             let Some(moved) = moved else { continue };
             let is_of = |finding: &&mut Finding| {
                 let is_same = finding.cell == of.cell && finding.step == of.step;
-                is_same && finding.role == Role::Throughput && finding.verdict().is_some()
+                is_same && finding.role == role && finding.verdict().is_some()
             };
             let Some(finding) = all.iter_mut().find(is_of) else {
                 continue;
@@ -76,7 +87,7 @@ pub(crate) fn mark_dependent(all: &mut [Finding], asked: &[OfForms<'_, '_>]) {
             let error = interval.map_or(0.0, |interval| interval.half_width());
             if (moved.of_form - moved.plain).abs() > error.max(LEAST) {
                 finding.call = Call::DependsOnTurns;
-                finding.forms = of.by_form();
+                finding.forms = of.by_form(role);
                 finding.reason = moved.words(&of.meetings.shapes());
             }
         }
@@ -139,7 +150,7 @@ fn differences(starts: &[OfStart]) -> Pairs {
 impl Moved {
     /// `-9.0 % in its turns, -14.1 % in turns twice as long: ...`.
     fn words(&self, shapes: &Shapes) -> String {
-        let percent = |ratio: f64| format!("{:+.1} %", as_percent(ratio));
+        let percent = |ratio: f64| super::lines::percent(ratio.exp());
         let (plain, of_form) = (percent(self.plain), percent(self.of_form));
         let seen = match self.form {
             Form::Longer => {

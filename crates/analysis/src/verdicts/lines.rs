@@ -101,8 +101,8 @@ pub fn subject(finding: &Finding) -> String {
     format!("{}{metric}", finding.step)
 }
 
-/// Whether it has a line of its own: throughput; CPU that was called while throughput was not,
-/// because CPU that moved with throughput explains it; and tails, stalls and I/O that regressed by
+/// Whether it has a line of its own: throughput; CPU that was called or depends on turns while
+/// throughput was not called, because CPU that moved with throughput explains it; and tails, stalls and I/O that regressed by
 /// more than the margin while throughput did not.
 pub fn is_news(findings: &Findings, finding: &Finding) -> bool {
     let is_called = |finding: &Finding| {
@@ -117,7 +117,10 @@ pub fn is_news(findings: &Findings, finding: &Finding) -> bool {
     };
     match finding.role {
         Role::Throughput => true,
-        Role::Cpu => is_called(finding) && !is_told_by_throughput(),
+        Role::Cpu => {
+            let is_dependent = finding.call == Call::DependsOnTurns;
+            (is_called(finding) || is_dependent) && !is_told_by_throughput()
+        }
         Role::Companion => {
             finding.verdict() == Some(Verdict::Regression)
                 && finding

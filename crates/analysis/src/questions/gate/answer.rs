@@ -26,7 +26,7 @@ fn decidable<'v>(asked: &Asked<'v>) -> Option<(&'v Finding, Estimate)> {
     (has_repeats && is_judged && finding.look_level > 0.0).then_some((finding, estimate))
 }
 
-/// Whether a throughput that depends on turns is shown to lose more than the threshold in each form
+/// Whether what depends on turns is shown to lose more than the threshold in each form
 /// of them: how large the loss is depends on them, and that it is too large does not.
 fn loses_in_each_form(asked: &Asked<'_>, finding: &Finding) -> bool {
     let limit = asked.metric.limit(asked.threshold);

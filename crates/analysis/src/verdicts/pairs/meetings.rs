@@ -167,12 +167,13 @@ impl<'b, 'a> Meetings<'b, 'a> {
         self.left_out + blocks.unique().count()
     }
 
-    /// The log ratios of throughput of each start that has rounds of a form: over its plain rounds,
-    /// and over those.
-    pub fn by_form(&self, form: Form) -> Vec<(u32, f64, f64)> {
+    /// The log ratios of each start that has rounds of a form, of throughput (`is_rate`) or of CPU
+    /// per operation: over its plain rounds, and over those.
+    pub fn by_form(&self, form: Form, is_rate: bool) -> Vec<(u32, f64, f64)> {
         let of_start = |meeting: &Meeting<'_, '_>| {
-            let limit = meeting.most_taken(true, self.is_writing);
-            let (plain, of_form) = by_form(&meeting.base_turns, &meeting.turns, form, limit)?;
+            let limit = meeting.most_taken(is_rate, self.is_writing);
+            let (bases, other) = (&meeting.base_turns, &meeting.turns);
+            let (plain, of_form) = by_form(bases, other, form, is_rate, limit)?;
             Some((meeting.block, plain, of_form))
         };
         self.all.iter().filter_map(of_start).collect()

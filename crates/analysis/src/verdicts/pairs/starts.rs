@@ -95,15 +95,16 @@ pub(crate) fn start_pairs(
     })
 }
 
-/// The log ratio of throughput over a start's plain rounds and that over its rounds of a form;
-/// `None` where the start has none of these, or none of those.
+/// The log ratio of throughput, or of CPU per operation, over a start's plain rounds and that over
+/// its rounds of a form; `None` where the start has none of these, or none of those.
 pub(crate) fn by_form(
     bases: &[Vec<Turn>],
     other: &[Turn],
     form: Form,
+    is_rate: bool,
     limit: f64,
 ) -> Option<(f64, f64)> {
-    let (rounds, _) = undisturbed(rounds(bases, other, true, limit));
+    let (rounds, _) = undisturbed(rounds(bases, other, is_rate, limit));
     let shortest_ns = rounds.iter().map(|round| round.planned_ns).min()?;
     let most = rounds.iter().map(|round| round.candidates).max()?;
     let among = |form: Option<Form>| -> Vec<Round> {
