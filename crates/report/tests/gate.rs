@@ -938,7 +938,7 @@ fn cpu_that_depends_on_turns_has_no_verdict_and_a_line() {
     };
     let campaign = slices(6, 60, &dearer_in_long_turns);
     let record = campaign.load();
-    let view = analyse(&[campaign.load()], &Options::default()).unwrap();
+    let view = analyse(std::slice::from_ref(&record), &Options::default()).unwrap();
     let of_same = view
         .findings
         .all

@@ -102,8 +102,8 @@ pub fn subject(finding: &Finding) -> String {
 }
 
 /// Whether it has a line of its own: throughput; CPU that was called or depends on turns while
-/// throughput was not called, because CPU that moved with throughput explains it; and tails, stalls and I/O that regressed by
-/// more than the margin while throughput did not.
+/// throughput was not called, because CPU that moved with throughput explains it; and tails, stalls
+/// and I/O that regressed by more than the margin while throughput did not.
 pub fn is_news(findings: &Findings, finding: &Finding) -> bool {
     let is_called = |finding: &Finding| {
         matches!(

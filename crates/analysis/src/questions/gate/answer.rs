@@ -26,8 +26,8 @@ fn decidable<'v>(asked: &Asked<'v>) -> Option<(&'v Finding, Estimate)> {
     (has_repeats && is_judged && finding.look_level > 0.0).then_some((finding, estimate))
 }
 
-/// Whether what depends on turns is shown to lose more than the threshold in each form
-/// of them: how large the loss is depends on them, and that it is too large does not.
+/// Whether what depends on turns is shown to lose more than the threshold in each form of them: how
+/// large the loss is depends on them, and that it is too large does not.
 fn loses_in_each_form(asked: &Asked<'_>, finding: &Finding) -> bool {
     let limit = asked.metric.limit(asked.threshold);
     let direction = finding.metric.direction;
