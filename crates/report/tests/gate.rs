@@ -924,19 +924,34 @@ fn what_depends_on_turns_goes_on_by_blocks() {
     assert!(next.contains("--blocks"), "next: {next}");
 }
 
-/// In turns of twice the length a cell needs a third more CPU per operation, and is as fast as ever.
-#[test]
-fn cpu_that_depends_on_turns_has_no_verdict_and_a_line() {
-    let dearer_in_long_turns = |_: u32, label: &str, turns: &mut Vec<plimsoll_store::Turn>| {
+/// In turns of twice the length a cell needs so many ns of CPU per operation; else, and in other cells,
+/// 30 us.
+fn dearer_in_long_turns(
+    dear: &'static str,
+    long_ns: u64,
+) -> impl Fn(u32, &str, &mut Vec<plimsoll_store::Turn>) {
+    move |_, label, turns| {
         for turn in turns {
             let is_long = turn.round > 30;
             lengthen(turn, is_long);
-            let is_dear = is_long && label == SAME;
-            let each_us = if is_dear { 40 } else { 30 };
-            turn.server_cpu_ns = Some(turn.operations * each_us * 1000);
+            let is_dear = is_long && label == dear;
+            let each_ns = if is_dear { long_ns } else { 30_000 };
+            turn.server_cpu_ns = Some(turn.operations * each_ns);
         }
-    };
-    let campaign = slices(6, 60, &dearer_in_long_turns);
+    }
+}
+
+fn gate_of_cpu() -> GateRequest {
+    GateRequest {
+        metric: "cpu".parse().unwrap(),
+        ..GateRequest::new(&[SAME], 0.05)
+    }
+}
+
+/// In turns of twice the length a cell needs a third more CPU per operation, and is as fast as ever.
+#[test]
+fn cpu_that_depends_on_turns_has_no_verdict_and_a_line() {
+    let campaign = slices(6, 60, &dearer_in_long_turns(SAME, 40_000));
     let record = campaign.load();
     let view = analyse(std::slice::from_ref(&record), &Options::default()).unwrap();
     let of_same = view
@@ -965,13 +980,63 @@ fn cpu_that_depends_on_turns_has_no_verdict_and_a_line() {
         lines.contains("+33.3 % in turns twice as long"),
         "a verdict is taken away, and no line says so:\n{lines}"
     );
-    let cpu = GateRequest {
-        metric: "cpu".parse().unwrap(),
-        ..GateRequest::new(&[SAME], 0.05)
-    };
-    for row in &asked(&record, &cpu).rows {
+    for row in &asked(&record, &gate_of_cpu()).rows {
         assert_eq!(row.answer, GateAnswer::Inconclusive, "{row:?}");
     }
+    let page = plimsoll_report::to_html(&view);
+    assert!(page.contains("+33.3 % in turns twice as long"));
+    let stored = Stored::default();
+    let told = plimsoll_analysis::explain(&record, &stored, "qr100", None, Some(SAME)).unwrap();
+    let cost = told.cost_line().unwrap_or_default();
+    assert!(
+        cost.contains("depends on turns 0.0 % in its turns"),
+        "{cost}"
+    );
+    assert!(!told.likely().starts_with("Likely"), "{}", told.likely());
+}
+
+/// CPU that is quoted as the cause of a lost throughput.
+#[test]
+fn a_cause_that_depends_on_turns_has_a_line() {
+    let campaign = slices(6, 60, &dearer_in_long_turns(SLOW, 40_000));
+    let view = analyse(&[campaign.load()], &Options::default()).unwrap();
+    let slow = view.cells.iter().position(|cell| cell.label == SLOW);
+    let throughput = view.findings.of_throughput(slow.unwrap(), "qr100").unwrap();
+    assert_eq!(throughput.call.word(), "regression");
+    let lines = plimsoll_analysis::verdict_lines(&view);
+    assert!(lines.contains("+33.3 % in turns twice as long"), "{lines}");
+}
+
+/// 1 % more CPU in long turns and none in others is less than 5 % in each.
+#[test]
+fn what_is_within_the_threshold_in_each_form_of_turns_passes() {
+    let campaign = slices(6, 60, &dearer_in_long_turns(SAME, 30_300));
+    let record = campaign.load();
+    let view = analyse(std::slice::from_ref(&record), &Options::default()).unwrap();
+    let lines = plimsoll_analysis::verdict_lines(&view);
+    assert!(lines.contains("+1.0 % in turns twice as long"), "{lines}");
+    for row in &asked(&record, &gate_of_cpu()).rows {
+        assert_eq!(row.answer, GateAnswer::Pass, "{row:?}");
+    }
+}
+
+/// Of two steps one passes: the other one's turns decide nothing, however many more there are.
+#[test]
+fn one_step_that_depends_on_turns_goes_on_by_blocks_too() {
+    let calls = std::cell::Cell::new(0u32);
+    // `slices` edits qr100 and then qp100 of each trial.
+    let edit = |start: u32, label: &str, turns: &mut Vec<plimsoll_store::Turn>| {
+        let is_first = calls.replace(calls.get() + 1).is_multiple_of(2);
+        let each_ns = if is_first { 40_000 } else { 30_000 };
+        dearer_in_long_turns(SAME, each_ns)(start, label, turns);
+    };
+    let campaign = slices(6, 60, &edit);
+    let gate = asked(&campaign.load(), &gate_of_cpu());
+    let answers: Vec<GateAnswer> = gate.rows.iter().map(|row| row.answer).collect();
+    assert_eq!(answers.len(), 2);
+    assert!(answers.contains(&GateAnswer::Pass) && answers.contains(&GateAnswer::Inconclusive));
+    let next = gate.next.unwrap();
+    assert!(next.contains("--blocks"), "next: {next}");
 }
 
 /// A campaign that an earlier version began, and this one resumed: its first starts are not held.

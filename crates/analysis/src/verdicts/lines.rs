@@ -101,9 +101,10 @@ pub fn subject(finding: &Finding) -> String {
     format!("{}{metric}", finding.step)
 }
 
-/// Whether it has a line of its own: throughput; CPU that was called or depends on turns while
-/// throughput was not called, because CPU that moved with throughput explains it; and tails, stalls
-/// and I/O that regressed by more than the margin while throughput did not.
+/// Whether it has a line of its own: throughput; CPU that depends on turns, which may be quoted as
+/// a cause; CPU that was called while throughput was not, because CPU that moved with throughput
+/// explains it; and tails, stalls and I/O that regressed by more than the margin while throughput
+/// did not.
 pub fn is_news(findings: &Findings, finding: &Finding) -> bool {
     let is_called = |finding: &Finding| {
         matches!(
@@ -119,7 +120,7 @@ pub fn is_news(findings: &Findings, finding: &Finding) -> bool {
         Role::Throughput => true,
         Role::Cpu => {
             let is_dependent = finding.call == Call::DependsOnTurns;
-            (is_called(finding) || is_dependent) && !is_told_by_throughput()
+            is_dependent || (is_called(finding) && !is_told_by_throughput())
         }
         Role::Companion => {
             finding.verdict() == Some(Verdict::Regression)
@@ -562,24 +563,28 @@ fn screen_lines(view: &View, counted: &[String], add: &mut impl FnMut(&str)) {
     aligned(&rows).iter().for_each(|line| add(line));
 }
 
-/// The steps whose throughput says nothing, by their reasons: `l.x, l.i1: the cell crashed`. Cells are
-/// named where a reason is not that of all candidates.
+/// The steps whose throughput says nothing, and those whose CPU per operation depends on turns, by
+/// their reasons: `l.x, l.i1: the cell crashed`. What is invalid is so for both. Cells are named where
+/// a reason is not that of all candidates.
 pub fn unjudged(view: &View) -> Vec<String> {
     let of_throughput = view.findings.all.iter();
     let of_throughput = of_throughput.filter(|finding| finding.role == Role::Throughput);
     let candidates = of_throughput.clone().map(|finding| finding.cell).unique();
     let candidates = candidates.count();
     // The cells of each reason and step; then steps of the same cells together.
-    let mut cells: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    let of_cpu = view.findings.all.iter();
+    let of_cpu = of_cpu.filter(|of| of.role == Role::Cpu && of.call == Call::DependsOnTurns);
+    let mut cells: BTreeMap<(&str, String), Vec<usize>> = BTreeMap::new();
     let mut order = Vec::new();
-    for finding in of_throughput.filter(|finding| !finding.call.is_judged()) {
-        let of = (finding.reason.as_str(), finding.step.as_str());
-        order.extend(Some(of).filter(|of| !cells.contains_key(of)));
+    let unjudged = of_throughput.filter(|finding| !finding.call.is_judged());
+    for finding in unjudged.chain(of_cpu) {
+        let of = (finding.reason.as_str(), subject(finding));
+        order.extend(Some(of.clone()).filter(|of| !cells.contains_key(of)));
         cells.entry(of).or_default().push(finding.cell);
     }
     let mut steps: BTreeMap<(&str, &[usize]), Vec<&str>> = BTreeMap::new();
-    for of in order {
-        steps.entry((of.0, &cells[&of])).or_default().push(of.1);
+    for of in &order {
+        steps.entry((of.0, &cells[of])).or_default().push(&of.1);
     }
     let line = |((reason, cells), steps): ((&str, &[usize]), Vec<&str>)| {
         let mut labels = cells.iter().map(|cell| view.cells[*cell].label.as_str());

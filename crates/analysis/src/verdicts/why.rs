@@ -3,7 +3,7 @@
 use plimsoll_store::CampaignRecord;
 
 use super::changes::{Change, changes};
-use super::finding::{Basis, Finding};
+use super::finding::{Basis, Call, Finding};
 use super::measured::{Role, headline};
 use super::pairs::basis;
 use super::rules::sentence;
@@ -46,7 +46,8 @@ pub struct Explanation {
     pub cell: String,
     /// What is concluded about the cell's throughput.
     pub finding: Option<Finding>,
-    /// What is concluded about its CPU per operation, where that differs and throughput does not.
+    /// What is concluded about its CPU per operation, where that differs or depends on turns,
+    /// and throughput does not differ.
     pub cost: Option<Finding>,
     /// The finding in a line, as tables of verdicts have it.
     pub line: String,
@@ -119,7 +120,7 @@ pub fn explain(
     let cost = of_step
         .iter()
         .copied()
-        .find(|finding| finding.cell == cell && finding.role == Role::Cpu && is_shown(finding));
+        .find(|finding| finding.cell == cell && finding.role == Role::Cpu && is_told(finding));
     // A throughput that differs is the news; what it costs is then part of its explanation.
     let cost = cost.filter(|_| !largest.is_some_and(is_shown)).cloned();
     let (Some(of_base), Some(of_cell)) = (
@@ -197,10 +198,15 @@ fn is_shown(finding: &Finding) -> bool {
     ["regression", "improvement", "unusual"].contains(&finding.call.word())
 }
 
+/// Whether CPU per operation is worth a line: it differs, or is another one in other turns.
+fn is_told(cost: &Finding) -> bool {
+    is_shown(cost) || cost.call == Call::DependsOnTurns
+}
+
 impl Explanation {
     /// The one sentence on what the numbers per operation usually mean.
     pub fn likely(&self) -> String {
-        let is_shown = self.cost.is_some() || self.finding.as_ref().is_some_and(is_shown);
+        let is_shown = self.cost.iter().chain(&self.finding).any(is_shown);
         match self.sentence.as_str() {
             "" => "No rule fits what the per-operation numbers did.".to_owned(),
             sentence if is_shown => format!("Likely: {sentence}."),
@@ -208,12 +214,15 @@ impl Explanation {
         }
     }
 
-    /// Where CPU per operation differs and throughput does not.
+    /// Where CPU per operation differs or depends on turns, and throughput does not differ.
     pub fn cost_line(&self) -> Option<String> {
         let cost = self.cost.as_ref()?;
-        let change = change_with_interval(&cost.estimate?);
+        let said = match cost.call {
+            Call::DependsOnTurns => cost.reason.clone(),
+            _ => change_with_interval(&cost.estimate?),
+        };
         Some(format!(
-            "Throughput: no difference is shown. {}: {} {change}.",
+            "Throughput: no difference is shown. {}: {} {said}.",
             headline(cost.metric.name),
             cost.call.word()
         ))

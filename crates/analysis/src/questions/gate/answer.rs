@@ -20,7 +20,9 @@ fn decidable<'v>(asked: &Asked<'v>) -> Option<(&'v Finding, Estimate)> {
     };
     let is_judged = match finding.call {
         Call::Verdict(_) => true,
-        Call::DependsOnTurns => loses_in_each_form(asked, finding),
+        Call::DependsOnTurns => {
+            loses_in_each_form(asked, finding) || passes_in_each_form(asked, finding)
+        }
         _ => false,
     } && estimate.at_look.is_some();
     (has_repeats && is_judged && finding.look_level > 0.0).then_some((finding, estimate))
@@ -29,15 +31,30 @@ fn decidable<'v>(asked: &Asked<'v>) -> Option<(&'v Finding, Estimate)> {
 /// Whether what depends on turns is shown to lose more than the threshold in each form of them: how
 /// large the loss is depends on them, and that it is too large does not.
 fn loses_in_each_form(asked: &Asked<'_>, finding: &Finding) -> bool {
+    is_shown_in_each_form(asked, finding, |distance| distance < 0.0)
+}
+
+/// Whether it is shown to lose less than the threshold in each form.
+fn passes_in_each_form(asked: &Asked<'_>, finding: &Finding) -> bool {
+    is_shown_in_each_form(asked, finding, |distance| distance > 0.0)
+}
+
+/// Whether the distance of each form's mean from the threshold, a log ratio that is negative beyond
+/// it, is shown to be so.
+fn is_shown_in_each_form(
+    asked: &Asked<'_>,
+    finding: &Finding,
+    is_so: impl Fn(f64) -> bool,
+) -> bool {
     let limit = asked.metric.limit(asked.threshold);
     let direction = finding.metric.direction;
-    let is_lost = |ratios: &Vec<f64>| {
+    let is_shown = |ratios: &Vec<f64>| {
         let error = (variance(ratios) / ratios.len() as f64).sqrt();
         let distance = direction.gain(mean(ratios)) - limit;
         let p = || student_two_sided(distance / error, ratios.len() as f64 - 1.0);
-        ratios.len() >= FEWEST_STARTS && one_sided(p(), distance < 0.0) <= finding.look_level
+        ratios.len() >= FEWEST_STARTS && one_sided(p(), is_so(distance)) <= finding.look_level
     };
-    !finding.forms.is_empty() && finding.forms.iter().all(is_lost)
+    !finding.forms.is_empty() && finding.forms.iter().all(is_shown)
 }
 
 /// The one-sided p of "the loss is no larger than the threshold": small when it is shown to be
@@ -97,7 +114,9 @@ pub(super) fn row(
             };
             (Answer::Regression, reason)
         }
-        (Some(finding), Some(_)) if finding.call == Call::DependsOnTurns => {
+        (Some(finding), Some(_))
+            if finding.call == Call::DependsOnTurns && !passes_in_each_form(asked, finding) =>
+        {
             (Answer::Inconclusive, finding.reason.clone())
         }
         (Some(_), Some((finding, estimate))) => match is_above(asked, finding, estimate) {

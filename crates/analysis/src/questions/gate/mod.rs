@@ -47,6 +47,11 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// Whether more measuring may change it.
+    fn is_open(self) -> bool {
+        matches!(self, Self::Inconclusive | Self::Refused)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -183,7 +188,7 @@ fn next(gate: &Gate, campaign: &CampaignRecord, asked: &[Asked<'_>]) -> Option<S
             progress(campaign)
         )),
         CampaignState::Decided => Some(format!("{resume}   (it goes on), then the gate again")),
-        CampaignState::Complete if all_depend_on_turns(asked) => {
+        CampaignState::Complete if all_open_depend_on_turns(gate, asked) => {
             Some(by_blocks(header, &campaign.path, ""))
         }
         CampaignState::Complete if gate.is_open() => header
@@ -194,9 +199,11 @@ fn next(gate: &Gate, campaign: &CampaignRecord, asked: &[Asked<'_>]) -> Option<S
     }
 }
 
-/// Whether more of the same turns would decide nothing.
-fn all_depend_on_turns(asked: &[Asked<'_>]) -> bool {
-    let mut findings = asked.iter().filter_map(|asked| asked.finding).peekable();
+/// Whether more of the same turns would decide nothing that is open. Rows are those of `asked`.
+fn all_open_depend_on_turns(gate: &Gate, asked: &[Asked<'_>]) -> bool {
+    let rows = asked.iter().zip(&gate.rows);
+    let open = rows.filter(|(_, row)| row.answer.is_open());
+    let mut findings = open.filter_map(|(asked, _)| asked.finding).peekable();
     findings.peek().is_some() && findings.all(|finding| finding.call == Call::DependsOnTurns)
 }
 
@@ -246,8 +253,7 @@ impl Gate {
 
     /// Whether more starts or blocks could decide something.
     pub fn is_open(&self) -> bool {
-        let is_open = |row: &GateRow| matches!(row.answer, Answer::Inconclusive | Answer::Refused);
-        self.refusal.is_some() || self.rows.iter().any(is_open)
+        self.refusal.is_some() || self.rows.iter().any(|row| row.answer.is_open())
     }
 
     /// The steps in which more starts would change nothing: every candidate passes or fails, or the
