@@ -169,6 +169,9 @@ pub struct Finding {
     pub reason: String,
     /// Pairs left out because a witness saw the machine disturbed.
     pub left_out: usize,
+    /// Whether it is invalid because too little of what was measured says something, which more
+    /// blocks or starts may mend. What crashed stays invalid.
+    pub(crate) has_too_little: bool,
     /// Seconds of measuring behind the ratio: by slices from the first turn of a step to the last
     /// over all starts, which all candidates share, else the runs of both sides.
     pub seconds: f64,

@@ -321,6 +321,7 @@ impl<'a> Judge<'a> {
             needed: None,
             reason: String::new(),
             left_out: pairs.left_out,
+            has_too_little: false,
             seconds: pairs.seconds,
             dots: dots(pairs),
             by_start,
@@ -347,8 +348,9 @@ impl<'a> Judge<'a> {
         if pairs.done == 0 {
             return None;
         }
-        finding.reason = self.too_little(asked, controls).unwrap_or_default();
-        if !finding.reason.is_empty() {
+        if let Some(reason) = self.too_little(asked, controls) {
+            finding.reason = reason;
+            finding.has_too_little = true;
             let has_number = estimate.is_some() || pairs.left_out > 0;
             return has_number.then_some(finding);
         }

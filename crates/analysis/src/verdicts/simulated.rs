@@ -310,7 +310,8 @@ fn control(test: usize, pairs: &Pairs, priors: &Priors, class: Class, levels: Le
     }
 }
 
-fn finding(test: usize, cell: usize, estimate: Estimate, look_level: f64) -> Finding {
+/// Of cell 0 in test 0 and so on, before it is judged.
+pub(super) fn finding(test: usize, cell: usize, estimate: Estimate, look_level: f64) -> Finding {
     Finding {
         cell: cell + 1,
         base: 0,
@@ -325,6 +326,7 @@ fn finding(test: usize, cell: usize, estimate: Estimate, look_level: f64) -> Fin
         needed: None,
         reason: String::new(),
         left_out: 0,
+        has_too_little: false,
         seconds: 1.0,
         dots: Vec::new(),
         by_start: Vec::new(),

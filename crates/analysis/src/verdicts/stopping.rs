@@ -125,8 +125,12 @@ pub fn progress(campaign: &CampaignRecord, budget: &Budget) -> Vec<StepProgress>
 
 fn of_findings(step: &str, goal: f64, findings: &[&Finding]) -> StepProgress {
     let width = |finding: &&Finding| Some(finding.estimate?.half_width_percent()? / 100.0);
-    // What a witness left out may be better in the next start; a crash will not.
-    let may_recover = |finding: &Finding| (1..STARTS_TO_LEAVE).contains(&finding.left_out);
+    // Starts that say too little on a disturbed machine may be followed by better ones; a crash will
+    // not.
+    let may_recover = |finding: &Finding| {
+        let counting = finding.estimate.map_or(0, |estimate| estimate.starts);
+        finding.has_too_little && counting + finding.left_out < STARTS_TO_LEAVE
+    };
     let is_open = |finding: &&&Finding| finding.call != Call::Invalid || may_recover(finding);
     let open: Vec<&Finding> = findings.iter().filter(is_open).copied().collect();
     let widths: Option<Vec<f64>> = open.iter().map(width).collect();
@@ -159,5 +163,54 @@ fn of_findings(step: &str, goal: f64, findings: &[&Finding]) -> StepProgress {
         goal,
         is_decided: has_enough && open.iter().all(|of| is_narrow(of) || is_decided(of)),
         done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Estimate;
+    use super::super::simulated::finding;
+    use super::*;
+
+    /// What is invalid after so many starts that count.
+    fn invalid(starts: usize, left_out: usize, has_too_little: bool) -> StepProgress {
+        let estimate = Estimate {
+            ratio: 0.9,
+            interval: (starts > 0).then_some((0.5, 1.8)),
+            level: 0.95,
+            starts,
+            pairs: starts,
+            p: None,
+            at_look: None,
+            error: None,
+            typical: None,
+            scale: 1.0,
+        };
+        let of = Finding {
+            call: Call::Invalid,
+            left_out,
+            has_too_little,
+            ..finding(0, 0, estimate, 0.95)
+        };
+        of_findings("test-0", 0.99, &[&of])
+    }
+
+    /// A first start on a busy machine, in which many turns ended without an operation, sent a step
+    /// away for good.
+    #[test]
+    fn a_step_stays_while_more_starts_may_say_enough() {
+        for (starts, left_out, has_too_little, done) in [
+            (1, 0, true, None),
+            (0, 1, true, None),
+            (2, 1, true, None),
+            (2, 2, true, Some(StepDone::Invalid)),
+            (4, 0, true, Some(StepDone::Invalid)),
+            (1, 0, false, Some(StepDone::Invalid)),
+            (1, 1, false, Some(StepDone::Invalid)),
+        ] {
+            let of = invalid(starts, left_out, has_too_little);
+            assert_eq!(of.done, done, "{starts} {left_out} {has_too_little}");
+            assert!(!of.is_decided || done.is_some());
+        }
     }
 }
