@@ -289,6 +289,30 @@ fn statements_and_rows_have_a_price_each() {
     assert!(none.row_costs.is_empty() && row_costs_to_text(&none.row_costs).is_empty());
 }
 
+/// A test whose CPU depends on turns is left out of CPU, and not of throughput: the line named the
+/// tests and sizes of throughput for both.
+#[test]
+fn what_is_left_out_of_cpu_alone_is_named() {
+    let folder = campaign(Design::Slices, |_, _| true);
+    let mut view = view(&folder.load());
+    let text = |view: &View| to_post_markdown(&post(view, &PostOptions::default()).unwrap());
+    let of_cpu = |group: &&mut plimsoll_analysis::groups::Group| group.role.name() == "cpu";
+    let all = text(&view);
+    assert!(all.contains("; CPU per operation ") && !all.contains(" over 4 tests"));
+    for group in view.groups.iter_mut().filter(of_cpu) {
+        group.left_out.extend(group.tests.pop());
+    }
+    assert!(text(&view).contains(" over 4 tests"), "{}", text(&view));
+
+    let costs = &mut view.row_costs;
+    assert!(!row_costs_to_text(costs).contains("\n                           over "));
+    let cost = costs.iter_mut().find(|of| of.role.name() == "cpu").unwrap();
+    cost.sizes.pop();
+    let text = row_costs_to_text(costs);
+    let named = "over random-points with 10, 100 rows (5 starts)";
+    assert!(text.contains(named), "{text}");
+}
+
 /// A size of another part ran on another machine: the line through all of them said that a row costs
 /// three times as much.
 #[test]

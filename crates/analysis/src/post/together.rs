@@ -60,9 +60,15 @@ fn together(view: &View, group: &Group) -> Option<(String, String, Vec<Said>)> {
         let at = |of: &Group| (of.section, of.level, of.cell);
         of.role == Role::Cpu && at(of) == at(group)
     };
-    let cpu = view.groups.iter().find(is_same);
-    let cpu = cpu.and_then(with_interval);
-    let cpu = cpu.map(|change| format!("; CPU per operation {change}"));
+    let cpu = view.groups.iter().find(is_same).and_then(|cpu| {
+        // A test whose CPU has no verdict is left out of CPU alone.
+        let (tests, all) = (cpu.tests.len(), group.tests.len());
+        let of = match tests == all {
+            true => String::new(),
+            false => format!(" over {tests} tests"),
+        };
+        Some(format!("; CPU per operation {}{of}", with_interval(cpu)?))
+    });
     let result = format!(
         "{} {change} ({}){}",
         group.verdict.name(),

@@ -15,10 +15,9 @@ pub fn row_costs_to_text(costs: &[RowCost]) -> String {
         return String::new();
     };
     let mut text = format!(
-        "\nmicroseconds per statement = a + b x rows, fitted over {} ({} starts)\n\
+        "\nmicroseconds per statement = a + b x rows, fitted over {}\n\
          {:<NAME_WIDTH$} {:<PART_WIDTH$} b, per row\n",
-        first.sizes_in_words(),
-        first.starts,
+        basis(first),
         "",
         "a, per statement"
     );
@@ -30,11 +29,20 @@ pub fn row_costs_to_text(costs: &[RowCost]) -> String {
             cost.per_statement.in_words(),
             cost.per_row.in_words()
         );
+        // A size whose CPU has no verdict is left out of CPU alone.
+        if basis(cost) != basis(first) {
+            let _ = writeln!(text, "{:<NAME_WIDTH$} over {}", "", basis(cost));
+        }
         if let Some(doubt) = cost.doubt() {
             let _ = writeln!(text, "{:<NAME_WIDTH$} {doubt}", "");
         }
     }
     text
+}
+
+/// What a cost was fitted over: `read-only with 3.1, 26, 2501 rows (6 starts)`.
+fn basis(cost: &RowCost) -> String {
+    format!("{} ({} starts)", cost.sizes_in_words(), cost.starts)
 }
 
 /// A member per test, cell and number. Labels are those of the view that the costs are from.
