@@ -20,7 +20,8 @@ pub(crate) struct StartPairs {
     /// Which link of its build the cell ran; none if that was linked once.
     pub link: Option<u32>,
     /// The log ratio over the whole start: of sums over all rounds that both sides have. Stalls
-    /// count in it with the time they take.
+    /// count in it with the time they take. A round of longer turns weighs as much as a plain one:
+    /// the machine makes pairs of turns differ by as much however long they are.
     pub whole: f64,
     /// The squared error of `whole`, from batches of consecutive rounds; none where there are few
     /// rounds.
@@ -80,7 +81,8 @@ pub(crate) fn start_pairs(
     is_rate: bool,
     limit: f64,
 ) -> Option<StartPairs> {
-    let (rounds, disturbed) = undisturbed(rounds(bases, other, is_rate, limit));
+    let (mut rounds, disturbed) = undisturbed(rounds(bases, other, is_rate, limit));
+    weigh_alike(&mut rounds);
     Some(StartPairs {
         start,
         load: 1,
@@ -129,6 +131,24 @@ pub(crate) enum Form {
     Longer,
     /// Nobody but the cell and the base's instances has a turn in it.
     Alone,
+}
+
+/// Divides what turns add to the sums of a start by how many times as long as the shortest they were
+/// planned. What a round itself says stays as it is.
+fn weigh_alike(rounds: &mut [Round]) {
+    let planned = |round: &Round| round.planned_ns;
+    let Some(shortest_ns) = rounds.iter().map(planned).min().filter(|ns| *ns > 0) else {
+        return;
+    };
+    for round in rounds {
+        let weight = shortest_ns as f64 / round.planned_ns as f64;
+        for part in round.bases.iter_mut().chain([&mut round.other]) {
+            *part = Part {
+                above: weight * part.above,
+                below: weight * part.below,
+            };
+        }
+    }
 }
 
 /// The rounds in which all sides have a turn with a reading.
@@ -233,4 +253,48 @@ fn whole(rounds: &[Round]) -> Option<f64> {
         .map(|instance| log(&|round| round.bases[instance]))
         .collect();
     Some(log(&|round| round.other)? - mean(&bases?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(round: u32, planned_ms: u64, operations: u64, active_ms: u64) -> Turn {
+        Turn {
+            round,
+            planned_ns: Some(1_000_000 * planned_ms),
+            length_ns: Some(1_000_000 * planned_ms),
+            active_ns: 1_000_000 * active_ms,
+            operations,
+            ..Turn::default()
+        }
+    }
+
+    /// A round of longer turns weighed nearly three times as much as a plain one, and said no more.
+    #[test]
+    fn a_round_of_longer_turns_weighs_as_a_plain_one() {
+        let base = vec![turn(1, 5, 300, 3), turn(2, 10, 800, 8)];
+        let of = |long: Turn| {
+            let other = [turn(1, 5, 300, 3), long];
+            let of_start = start_pairs(1, std::slice::from_ref(&base), &other, true, 9.0).unwrap();
+            (of_start.whole.exp(), of_start.rounds[1].exp())
+        };
+        let near = |found: (f64, f64), wanted: (f64, f64)| {
+            let are_near = [(found.0, wanted.0), (found.1, wanted.1)]
+                .map(|(found, wanted)| (found / wanted - 1.0).abs() < 1e-9);
+            assert_eq!(are_near, [true, true], "{found:?} {wanted:?}");
+        };
+        // Half as fast: (300 + 400 / 2) / (3 + 8 / 2) operations per ms, of 100.
+        near(of(turn(2, 10, 400, 8)), (500.0 / 700.0, 0.5));
+        // A stall counts with the time that it takes: (300 + 800 / 2) / (3 + 88 / 2).
+        near(of(turn(2, 10, 800, 88)), (700.0 / 4700.0, 8.0 / 88.0));
+        // Turns of campaigns without a planned length are all alike.
+        let old = |round| Turn {
+            planned_ns: None,
+            ..turn(round, 5, 300, 3)
+        };
+        let olds = [old(1), old(2)];
+        let of_old = start_pairs(1, &[olds.to_vec()], &olds, true, 9.0).unwrap();
+        assert_eq!(of_old.whole, 0.0);
+    }
 }

@@ -3,8 +3,8 @@
 //!
 //! A server that works in turns has a clock that does not stop between them: what is due each
 //! second comes up in fewer of its own seconds, the more candidates there are. And what a server
-//! does when it goes on weighs more, the shorter turns are. So half of the rounds of each start are
-//! of another form:
+//! does when it goes on weighs more, the shorter turns are. So a quarter of each start's time has
+//! rounds of another form:
 //!
 //! ```text
 //! starts 1, 2, 3, 5, ...   longer   all candidates, turns of twice the length
@@ -13,6 +13,9 @@
 
 use std::time::Duration;
 
+/// One of so many parts of a step's time has rounds of another form. They are fewer in the same time,
+/// so a start is known less well the more of them it has.
+const SPECIAL: u32 = 4;
 /// Turns of a longer round are so many times as long.
 const LONGER: u64 = 2;
 /// In one start of so many pairs are alone, where there are more than pairs.
@@ -50,9 +53,9 @@ pub(super) fn stretches(limit: Duration, start: u32, others: &[usize]) -> Vec<St
         special = others.iter().map(|&other| (1, Some(other))).collect();
         special.rotate_left((start / ALONE_EVERY) as usize % others.len());
     }
-    let share = limit / 2;
+    let share = limit / SPECIAL;
     let each = share / special.len() as u32;
-    let mut forms = vec![(plain, share)];
+    let mut forms = vec![(plain, limit - share)];
     let special = special.into_iter().map(|form| (form, each));
     match is_special_first(start) {
         true => drop(forms.splice(0..0, special)),
@@ -97,23 +100,23 @@ mod tests {
     }
 
     #[test]
-    fn half_of_a_start_has_another_form() {
-        assert_eq!(of(1, &[1, 2]), [(1, None, 2000), (2, None, 4000)]);
-        assert_eq!(of(2, &[1, 2]), [(2, None, 2000), (1, None, 4000)]);
-        assert_eq!(of(3, &[1, 2]), [(1, None, 2000), (2, None, 4000)]);
+    fn a_quarter_of_a_start_has_another_form() {
+        assert_eq!(of(1, &[1, 2]), [(1, None, 3000), (2, None, 4000)]);
+        assert_eq!(of(2, &[1, 2]), [(2, None, 1000), (1, None, 4000)]);
+        assert_eq!(of(3, &[1, 2]), [(1, None, 3000), (2, None, 4000)]);
         assert_eq!(
             of(4, &[1, 2]),
-            [(1, None, 2000), (1, Some(2), 3000), (1, Some(1), 4000)]
+            [(1, None, 3000), (1, Some(2), 3500), (1, Some(1), 4000)]
         );
         assert_eq!(
             of(8, &[1, 2]),
-            [(1, Some(1), 1000), (1, Some(2), 2000), (1, None, 4000)]
+            [(1, Some(1), 500), (1, Some(2), 1000), (1, None, 4000)]
         );
     }
 
     #[test]
     fn a_pair_is_alone_in_any_case() {
-        assert_eq!(of(4, &[1]), [(1, None, 2000), (2, None, 4000)]);
+        assert_eq!(of(4, &[1]), [(1, None, 3000), (2, None, 4000)]);
         assert_eq!(of(4, &[]), of(1, &[]), "A/A alone");
     }
 }

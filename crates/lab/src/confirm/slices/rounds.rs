@@ -37,12 +37,14 @@ impl Rounds {
         }
     }
 
-    /// Books a turn; none for a candidate that is out.
-    pub fn book(&mut self, candidate: usize, turn: Option<TurnDone>) {
+    /// Books a turn that was so many times as long as a plain one, and weighs as much as one; none
+    /// for a candidate that is out.
+    pub fn book(&mut self, candidate: usize, turn: Option<TurnDone>, times: u64) {
+        let part = |sum: u64| sum as f64 / times as f64;
         let sums = turn
             .as_ref()
             .filter(|turn| turn.active_ns > 0)
-            .map(|turn| (turn.operations as f64, turn.active_ns as f64));
+            .map(|turn| (part(turn.operations), part(turn.active_ns)));
         self.turns[candidate].push(sums);
         if let Some(turn) = turn {
             self.leaks[candidate].add(
@@ -140,9 +142,9 @@ mod tests {
         let mut draw = Draw::new(1, &["rounds"]);
         for _ in 0..count {
             let mut noise = || draw.below(10 * scatter + 1);
-            rounds.book(0, turn(10_000 + noise(), leak_ns));
-            rounds.book(1, turn(10_000 + noise(), 0));
-            rounds.book(2, turn(9_000 + noise(), 0));
+            rounds.book(0, turn(10_000 + noise(), leak_ns), 1);
+            rounds.book(1, turn(10_000 + noise(), 0), 1);
+            rounds.book(2, turn(9_000 + noise(), 0), 1);
             rounds.look();
         }
         rounds
@@ -174,9 +176,9 @@ mod tests {
     fn who_is_out_does_not_hold_up_the_others() {
         let mut rounds = rounds(40, 1, 0);
         for _ in 0..12 {
-            rounds.book(0, turn(10_000, 0));
-            rounds.book(1, turn(10_000, 0));
-            rounds.book(2, None);
+            rounds.book(0, turn(10_000, 0), 1);
+            rounds.book(1, turn(10_000, 0), 1);
+            rounds.book(2, None, 1);
             rounds.look();
         }
         assert!(rounds.half_width().is_some());

@@ -17,8 +17,11 @@ const WARM_UP_NS: u64 = 50_000_000;
 const MOST_WARM_UPS: u32 = 10;
 /// The turns in which a server is written to before anything counts.
 const AGING_NS: u64 = 500_000_000;
-/// A turn is doubled until it has room for so many operations, as long as it is shorter than this.
+/// A turn is doubled until it has room for so many operations of each client, as long as it is shorter
+/// than this. That of one client begins and ends with its operations, so few are counted as well as
+/// many, and more turns say more. Of several each counts behind its first.
 const OPERATIONS: u64 = 10;
+const OPERATIONS_OF_ONE: u64 = 4;
 const LONG_NS: u64 = 20_000_000;
 /// What counts of a turn begins behind its first tenth, and behind its first two milliseconds: a
 /// server whose caches hold what others left in them is slow for as long, a newer one more so.
@@ -45,10 +48,14 @@ struct TurnLength {
 impl TurnLength {
     /// By how long turns are at least, and the mean lengths of the candidates' operations, in
     /// nanoseconds. One that is out has none, and no say in how long the others' turns are.
-    fn new(least_ns: u64, operations: Vec<Option<u64>>) -> Self {
+    fn new(least_ns: u64, operations: Vec<Option<u64>>, clients: u32) -> Self {
         let operation_ns = operations.into_iter().flatten().max().unwrap_or(0);
+        let room = match clients {
+            1 => OPERATIONS_OF_ONE,
+            _ => OPERATIONS,
+        };
         let mut length_ns = least_ns;
-        while length_ns < LONG_NS && length_ns < OPERATIONS * operation_ns {
+        while length_ns < LONG_NS && length_ns < room * operation_ns {
             length_ns *= 2;
         }
         let most_ns = (MOST_DISCARDED * length_ns as f64) as u64;
@@ -135,7 +142,7 @@ impl Start<'_, '_> {
         let all: Vec<usize> = (0..self.candidates.len()).collect();
         let order = self.order_of_round(step, 1, &all);
         let operations = order.into_iter().map(|of| self.warm_up_one(of)).collect();
-        TurnLength::new(length_ns, operations)
+        TurnLength::new(length_ns, operations, step.clients)
     }
 
     /// Has each server written to for as long as was asked for, in turns that are not recorded.
@@ -220,7 +227,7 @@ impl Start<'_, '_> {
             turns[candidate] = self.take_turn(candidate, order);
         }
         for (candidate, turn) in turns.into_iter().enumerate() {
-            of_step.rounds.book(candidate, turn);
+            of_step.rounds.book(candidate, turn, stretch.times);
         }
         if stretch.alone.is_none() {
             of_step.rounds.look();
@@ -310,7 +317,7 @@ mod tests {
     #[test]
     fn a_candidate_that_is_out_makes_no_step_longer() {
         let of = |operations: &[Option<u64>]| {
-            let length = TurnLength::new(5_000_000, operations.to_vec());
+            let length = TurnLength::new(5_000_000, operations.to_vec(), 1);
             (length.length_ns, length.discarded_ns, length.operation_ns)
         };
         let out = None;
@@ -326,27 +333,36 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_has_room_for_ten_operations_behind_cold_caches() {
+    fn a_turn_has_room_for_a_few_operations_behind_cold_caches() {
         // The least length in ms, an operation in us; the length in ms, what is discarded in us.
-        let cases = [
-            (5, 0, (5, 2_000)),
+        let of_several = [
             (5, 500, (5, 2_000)),
             (5, 501, (10, 2_000)),
-            (5, 1_000, (10, 2_000)),
-            (5, 1_200, (20, 2_000)),
-            (5, 2_000, (20, 2_000)),
+            (5, 1_001, (20, 2_000)),
             (5, 2_001, (20, 0)),
+            (50, 10_000, (50, 0)),
+        ];
+        let of_one = [
+            (5, 0, (5, 2_000)),
+            (5, 1_250, (5, 2_000)),
+            (5, 1_251, (10, 2_000)),
+            (5, 2_000, (10, 2_000)),
+            (5, 2_001, (10, 0)),
+            (5, 2_501, (20, 0)),
             (5, 40_000, (20, 0)),
             (1, 10, (1, 400)),
-            (1, 200, (2, 800)),
+            (1, 251, (2, 800)),
             (50, 100, (50, 5_000)),
             (50, 10_000, (50, 0)),
             (10_000, 10_000, (10_000, 1_000_000)),
         ];
-        for (least_ms, operation_us, expected) in cases {
-            let of = TurnLength::new(1_000_000 * least_ms, vec![Some(1_000 * operation_us)]);
+        let all = of_one.map(|case| (1, case)).into_iter();
+        for (clients, case) in all.chain(of_several.map(|case| (2, case))) {
+            let (least_ms, operation_us, expected) = case;
+            let operations = vec![Some(1_000 * operation_us)];
+            let of = TurnLength::new(1_000_000 * least_ms, operations, clients);
             let found = (of.length_ns / 1_000_000, of.discarded_ns / 1_000);
-            assert_eq!(found, expected, "{least_ms} {operation_us}");
+            assert_eq!(found, expected, "{clients} {case:?}");
         }
     }
 
