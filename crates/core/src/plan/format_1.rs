@@ -5,8 +5,8 @@ use serde::Deserialize;
 use super::insert_benchmark::steps as insert_benchmark;
 use super::sysbench::steps as sysbench;
 use super::{
-    Distribution, Ends, KvStep, KvWork, LoadMode, QueryKind, Rate, Step, StepEnd, Test, TestKind,
-    file, rocksdb,
+    Distribution, Effect, Ends, KvStep, KvWork, LoadMode, QueryKind, Rate, Step, StepEnd, Test,
+    TestKind, file, rocksdb,
 };
 
 /// A step of format 1.
@@ -138,7 +138,13 @@ fn step(name: &str, kind: OldKind) -> Step {
         OldKind::Fill { tables, rows, load } => file::steps::fill(name, tables, rows, load),
         OldKind::Mix(mix) => Step {
             arrival: mix.rate,
-            ..file::steps::mix(name, mix.events, time(mix.duration_ns, mix.warm_up_ns))
+            // Their statements were not looked at.
+            ..file::steps::mix(
+                name,
+                mix.events,
+                Effect::Writes,
+                time(mix.duration_ns, mix.warm_up_ns),
+            )
         },
         OldKind::Kv(kv) => {
             let ends = match kv.end {

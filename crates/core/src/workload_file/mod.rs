@@ -219,6 +219,14 @@ impl WorkloadFile {
         check::check(file, text)
     }
 
+    /// Whether the event with this name only reads, on all engines.
+    pub(crate) fn only_reads(&self, event: &str) -> bool {
+        let events = self.events.iter().filter(|known| known.name == event);
+        let calls = events.flat_map(|event| &event.calls);
+        let mut texts = calls.flat_map(|(statement, _)| self.statements[*statement].texts());
+        texts.all(|sql| !sql.may_write)
+    }
+
     /// A table by its name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)

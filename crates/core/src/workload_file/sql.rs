@@ -14,6 +14,9 @@ pub struct Sql {
     pub effect: Effect,
     /// Whether it answers with rows.
     pub returns_rows: bool,
+    /// Whether it writes, or may: it changes or locks rows, or calls a function that is not known to
+    /// read alone.
+    pub may_write: bool,
 }
 
 /// What a statement does to the number of rows of a table.
@@ -30,6 +33,70 @@ pub enum Effect {
     /// What it affects does not say how many rows there are then.
     Uncountable(String),
 }
+
+/// Words before a parenthesis that write nothing: keywords, and functions that engines have
+/// themselves. A function with another name may be one that somebody wrote.
+const READING: &[&str] = &[
+    "abs",
+    "all",
+    "and",
+    "any",
+    "as",
+    "avg",
+    "between",
+    "by",
+    "cast",
+    "char",
+    "char_length",
+    "coalesce",
+    "concat",
+    "count",
+    "date",
+    "decimal",
+    "distinct",
+    "else",
+    "except",
+    "exists",
+    "extract",
+    "filter",
+    "from",
+    "greatest",
+    "group_concat",
+    "having",
+    "in",
+    "intersect",
+    "join",
+    "least",
+    "length",
+    "like",
+    "limit",
+    "lower",
+    "max",
+    "min",
+    "mod",
+    "not",
+    "nullif",
+    "numeric",
+    "on",
+    "or",
+    "over",
+    "round",
+    "row_number",
+    "select",
+    "string_agg",
+    "substr",
+    "substring",
+    "sum",
+    "then",
+    "trim",
+    "union",
+    "upper",
+    "using",
+    "values",
+    "varchar",
+    "when",
+    "where",
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'a> {
@@ -133,6 +200,7 @@ impl Sql {
         Ok(Self {
             pieces,
             parameters,
+            may_write: effect != Effect::Reads || may_write(&words),
             effect,
             returns_rows,
         })
@@ -194,6 +262,22 @@ fn effect(tokens: &[Token<'_>]) -> Result<Effect, String> {
                 .to_owned(),
         ),
     }
+}
+
+/// Whether a statement that answers with rows may write, too: `FOR UPDATE` and `LOCK IN SHARE MODE`
+/// lock rows, which some engines log; `INTO` makes a table; a function may do anything.
+fn may_write(tokens: &[Token<'_>]) -> bool {
+    let locks = ["for", "into", "lock"];
+    let is_call = |pair: &[Token<'_>]| {
+        pair[1] == Token::Symbol('(')
+            && match pair[0] {
+                Token::Word(_) => !pair[0].is_any(READING),
+                // A quoted name.
+                Token::Other => true,
+                Token::Parameter(_) | Token::Symbol(_) => false,
+            }
+    };
+    tokens.iter().any(|token| token.is_any(&locks)) || tokens.windows(2).any(is_call)
 }
 
 #[cfg(test)]
@@ -271,6 +355,28 @@ mod tests {
                 (effect, returns_rows),
                 "{text}"
             );
+        }
+        for (text, may_write) in [
+            ("SELECT a FROM t WHERE (a + 1) * 2 = :a", false),
+            ("select count(*), SUM(a) from t where a in (:list)", false),
+            ("WITH x AS (SELECT 1) SELECT * FROM x", false),
+            ("VALUES (1), (2)", false),
+            ("SELECT 'nextval(' FROM t", false),
+            ("SELECT a FROM t FOR UPDATE", true),
+            ("SELECT a FROM t WHERE a = :a LOCK IN SHARE MODE", true),
+            ("SELECT a INTO u FROM t", true),
+            ("SELECT nextval('s')", true),
+            ("SELECT \"mine\"(a) FROM t", true),
+            ("SELECT add_points(a) FROM t", true),
+            ("UPDATE t SET a = 1", true),
+            ("insert into t (a) values (1) returning a", true),
+            (
+                "WITH x AS (DELETE FROM t RETURNING a) SELECT * FROM x",
+                true,
+            ),
+        ] {
+            let found = Sql::parse(text).map(|sql| sql.may_write);
+            assert_eq!(found.unwrap_or(true), may_write, "{text}");
         }
         for (text, wanted) in [
             ("SELECT ?", "by name"),

@@ -11,7 +11,7 @@ use crate::name::check_label;
 use crate::plan::document::{Document, Wait};
 use crate::plan::keys::{DrainKeys, MOST_CLIENTS};
 use crate::plan::sizes::{Benchmark, Own, value};
-use crate::plan::{Ends, LoadMode, PlanError, Rate, Step, WaitRule, WriteArrival};
+use crate::plan::{Effect, Ends, LoadMode, PlanError, Rate, Step, WaitRule, WriteArrival};
 use crate::source::{Source, span};
 use crate::suggest;
 use crate::units::SECOND_NS;
@@ -126,7 +126,13 @@ impl Source<'_> {
                 .find(|(key, _)| key.get_ref() == &name)
                 .map(|(_, change)| change);
             let events = self.events_of(file, &name, place, change)?;
-            let step = self.mix_step(steps::mix(&name, events, Ends::Rows), change, &common)?;
+            let only_reads = events.iter().all(|(event, _)| file.only_reads(event));
+            let effect = match only_reads {
+                true => Effect::Reads,
+                false => Effect::Writes,
+            };
+            let step = steps::mix(&name, events, effect, Ends::Rows);
+            let step = self.mix_step(step, change, &common)?;
             let Some(ramp) = ramp else {
                 steps.push(step);
                 continue;
@@ -383,9 +389,13 @@ ten = 1
                        [\"sqlite\"]\nconfigs = [\"wal_off\"]\n";
 
     fn parse(text: &str) -> Result<FileWorkload, PlanError> {
+        parse_of(FILE, text)
+    }
+
+    fn parse_of(file: &str, text: &str) -> Result<FileWorkload, PlanError> {
         let read = |path: &str| {
             if path == "shop.toml" {
-                Ok(FILE.to_owned())
+                Ok(file.to_owned())
             } else {
                 Err(format!("there is no {path}"))
             }
@@ -400,6 +410,32 @@ ten = 1
     fn mix<'a>(workload: &'a FileWorkload, name: &str) -> &'a Step {
         let step = workload.steps.iter().find(|step| step.name == name);
         step.unwrap()
+    }
+
+    /// All steps of a workload file counted as steps that write: queries had turns of 50 ms, and
+    /// were to be known within 4 %.
+    #[test]
+    fn steps_that_only_read_are_steps_that_read() {
+        let file = format!(
+            "{FILE}[statement.lock]\nsql = \"SELECT id FROM item WHERE id = :id\"\nmysql = \
+            \"SELECT id FROM item WHERE id = :id FOR UPDATE\"\nparameters.id = {{ id = \"item\" \
+            }}\n[statement.write]\nsql = \"UPDATE item SET id = id\"\n[event.lock]\nstatements = \
+            [\"read\", \"lock\"]\n[event.write]\nstatements = [\"write\"]\n[mix.some]\none = \
+            99\nwrite = 1\n"
+        );
+        let steps = "steps = [\"one\", \"both\", \"lock\", \"write\", \"some\"]\n";
+        let workload = parse_of(&file, &format!("{PLAN}{steps}")).unwrap();
+        let effects = workload.steps[1..].iter().map(|step| step.effect);
+        assert_eq!(
+            effects.collect::<Vec<_>>(),
+            [
+                Effect::Reads,
+                Effect::Reads,
+                Effect::Writes,
+                Effect::Writes,
+                Effect::Writes
+            ]
+        );
     }
 
     #[test]

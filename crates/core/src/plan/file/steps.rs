@@ -19,11 +19,15 @@ pub(in crate::plan) fn fill(name: &str, tables: u32, rows: u64, load: LoadMode) 
     }
 }
 
-pub(in crate::plan) fn mix(name: &str, events: Vec<(String, u32)>, ends: Ends) -> Step {
+pub(in crate::plan) fn mix(
+    name: &str,
+    events: Vec<(String, u32)>,
+    effect: Effect,
+    ends: Ends,
+) -> Step {
     Step {
         ends,
-        // Nobody knows without reading the statements.
-        effect: Effect::Writes,
+        effect,
         ..Step::new(name, Operation::Event, Work::File(FileWork::Mix { events }))
     }
 }
