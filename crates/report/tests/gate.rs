@@ -804,9 +804,9 @@ fn a_loss_that_depends_on_turns_fails_if_it_is_too_large_in_each_of_them() {
     }
 }
 
-/// As slices have them: half of the rounds of a start are plain; of each fourth start the others have a
-/// candidate less, of all other starts turns of twice the length. The slow cell loses in the first two
-/// forms, and nothing in the third.
+/// Half of the rounds of a start are plain; of each fourth start the others have a candidate less, of
+/// all other starts turns of twice the length. The slow cell loses in the first two forms, and nothing
+/// in the third.
 #[test]
 fn a_loss_that_one_form_of_turns_takes_away_is_no_regression() {
     let forms = |start: u32, label: &str, turns: &mut Vec<plimsoll_store::Turn>| {
@@ -971,6 +971,12 @@ fn cpu_that_depends_on_turns_has_no_verdict_and_a_line() {
         );
     }
     assert_eq!(of_cpu.count(), 2, "{words:?}");
+    let dependent = view.findings.all.iter().filter(|of| {
+        let is_judged = of.call.word() != "depends on turns";
+        assert_eq!(of.p_adjusted.is_some(), is_judged, "{of:?}");
+        !is_judged
+    });
+    assert_eq!(dependent.count(), 2, "they are in no family");
     let is_dependent_rate = words
         .iter()
         .any(|of| of.0 == "throughput" && of.1 == "depends on turns");

@@ -158,8 +158,8 @@ pub struct Finding {
     pub estimate: Option<Estimate>,
     /// The level of the look that the campaign has reached.
     pub(crate) look_level: f64,
-    /// The p after correction over cells and steps; `None` for a screen and where nothing was
-    /// tested.
+    /// The p after correction over cells and steps; `None` for a screen, for what depends on turns and
+    /// where nothing was tested.
     pub p_adjusted: Option<f64>,
     pub call: Call,
     /// Blocks or starts before which nothing is called; `None` if there are as many.

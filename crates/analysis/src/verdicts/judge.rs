@@ -64,10 +64,11 @@ pub(crate) fn find(experiment: &Experiment<'_>) -> Findings {
         .iter()
         .filter_map(|asked| judge.finding(asked, &priors, &scales, &control))
         .collect();
+    // What depends on turns has no verdict, and lends its certainty to no family.
+    mark_dependent(&mut all, &forms(&questions));
     decide(&mut all, &judge.looks, judge.margin, judge.alpha);
     // Companions of a verdict, which decide nothing.
     judge.note_layout(&mut all, &asked, &of_control);
-    mark_dependent(&mut all, &forms(&questions));
     judge.note_hosts(&mut all);
     judge.note_storage(&mut all);
     judge.note_causes(&mut all);
