@@ -45,6 +45,7 @@ const READING: &[&str] = &[
     "avg",
     "between",
     "by",
+    "case",
     "cast",
     "char",
     "char_length",
@@ -64,19 +65,23 @@ const READING: &[&str] = &[
     "group_concat",
     "having",
     "in",
+    "index",
     "intersect",
     "join",
+    "lateral",
     "least",
     "length",
     "like",
     "limit",
     "lower",
+    "materialized",
     "max",
     "min",
     "mod",
     "not",
     "nullif",
     "numeric",
+    "offset",
     "on",
     "or",
     "over",
@@ -200,7 +205,7 @@ impl Sql {
         Ok(Self {
             pieces,
             parameters,
-            may_write: effect != Effect::Reads || may_write(&words),
+            may_write: effect != Effect::Reads || is_obscure(sql) || may_write(&words),
             effect,
             returns_rows,
         })
@@ -264,20 +269,36 @@ fn effect(tokens: &[Token<'_>]) -> Result<Effect, String> {
     }
 }
 
+/// Whether a statement has comments, escapes or an open string: its tokens are not what they seem.
+fn is_obscure(sql: &str) -> bool {
+    let is_open = |quote: &char| sql.matches(*quote).count() % 2 == 1;
+    ["--", "#", "/*", "\\"]
+        .iter()
+        .any(|part| sql.contains(part))
+        || ['\'', '"', '`'].iter().any(is_open)
+}
+
 /// Whether a statement that answers with rows may write, too: `FOR UPDATE` and `LOCK IN SHARE MODE`
 /// lock rows, which some engines log; `INTO` makes a table; a function may do anything.
 fn may_write(tokens: &[Token<'_>]) -> bool {
     let locks = ["for", "into", "lock"];
-    let is_call = |pair: &[Token<'_>]| {
-        pair[1] == Token::Symbol('(')
-            && match pair[0] {
-                Token::Word(_) => !pair[0].is_any(READING),
+    let is_call = |at: usize| {
+        let before = |places: usize| tokens.get(at.checked_sub(places)?).copied();
+        tokens[at] == Token::Symbol('(')
+            && match before(1) {
+                // In somebody's schema a name of an engine's function is another function. `AS t (a)`
+                // and `WITH t (a)` name a table and its columns.
+                Some(word @ Token::Word(_)) => match before(2) {
+                    Some(Token::Symbol('.')) => true,
+                    Some(name) if name.is_any(&["as", "with", "recursive"]) => false,
+                    _ => !word.is_any(READING),
+                },
                 // A quoted name.
-                Token::Other => true,
-                Token::Parameter(_) | Token::Symbol(_) => false,
+                Some(Token::Other) => true,
+                Some(Token::Parameter(_) | Token::Symbol(_)) | None => false,
             }
     };
-    tokens.iter().any(|token| token.is_any(&locks)) || tokens.windows(2).any(is_call)
+    tokens.iter().any(|token| token.is_any(&locks)) || (0..tokens.len()).any(is_call)
 }
 
 #[cfg(test)]
@@ -368,6 +389,24 @@ mod tests {
             ("SELECT nextval('s')", true),
             ("SELECT \"mine\"(a) FROM t", true),
             ("SELECT add_points(a) FROM t", true),
+            ("SELECT mine.count(a) FROM t", true),
+            ("SELECT add_points /* a */ (a) FROM t", true),
+            ("SELECT t.a FROM t WHERE t.a IN (1, 2)", false),
+            ("WITH x (n) AS (SELECT 1) SELECT n FROM x", false),
+            ("WITH RECURSIVE x (n) AS (SELECT 1) SELECT n FROM x", false),
+            ("WITH x AS MATERIALIZED (SELECT 1) SELECT * FROM x", false),
+            ("SELECT a FROM (VALUES (1)) AS t(a)", false),
+            ("SELECT a FROM t FORCE INDEX (i) WHERE a = :a", false),
+            (
+                "SELECT a FROM t WHERE a = :a -- don't wait\n FOR UPDATE",
+                true,
+            ),
+            (
+                "SELECT a FROM t WHERE a = :a # don't wait\n FOR UPDATE",
+                true,
+            ),
+            ("SELECT a FROM t WHERE b = 'it\\'s' FOR UPDATE", true),
+            ("SELECT nextval -- the next, or\n('s')", true),
             ("UPDATE t SET a = 1", true),
             ("insert into t (a) values (1) returning a", true),
             (
