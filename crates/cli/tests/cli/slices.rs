@@ -630,6 +630,24 @@ fn a_budget_that_has_no_room_says_so() {
     assert!(text(&both.stderr).contains("cannot be used with"));
 }
 
+/// What background writers had inserted in a start was in the data of the next: with one load that was
+/// taken for a copy that nobody had written to, and the rows were not those of the plan.
+#[test]
+fn rows_that_background_writers_insert_are_not_in_the_next_start() {
+    let place = Place::new();
+    let plan = "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\nconfigs = \
+                [\"wal_off\"]\ncomparable = false\nwait = \"100ms\"\n[sizes]\nclients = 1\nduration \
+                = \"200ms\"\nrows = \"5K\"\nwrite_rows = \"1K\"\ndeletes = false\n";
+    fs::write(place.path("plan.toml"), format!("{plan}{LIMITS}")).unwrap();
+    let run = place.run(&["run", "plan.toml", "--seed", "3"]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let arguments = [
+        "--step", "qr100", "--loads", "1", "--time", "3s", "--starts", "3",
+    ];
+    let campaign = confirmed(&place, &arguments);
+    assert_eq!(starts_with(&campaign, "qr100"), [1, 2, 3]);
+}
+
 /// Behind the last update a start waited as long as the plan waits before reads, though by slices
 /// nothing reads behind it.
 #[test]

@@ -318,6 +318,12 @@ impl Step {
         self.effect != Effect::Reads
     }
 
+    /// Whether the data may be another behind it: by its own operations, or by background writers and
+    /// deletes.
+    pub fn changes_data(&self) -> bool {
+        self.is_writing() || self.background.is_some() || self.deletes
+    }
+
     /// Whether it comes behind the others in a start by slices: tests of sysbench that write do, else
     /// what the others read would depend on which writes are in the start.
     pub fn is_late_in_turns(&self) -> bool {

@@ -141,8 +141,8 @@ impl<'a> BudgetWatch<'a> {
     /// The steps of a workload that go on. One that writes leaves only if the steps behind it do
     /// not build on what it wrote.
     pub fn open_steps(&self, workload: &Workload) -> Vec<Step> {
-        let may_leave = |step: &Step| workload.family() == Family::Sysbench || !step.is_writing();
-        let is_open = |step: &&Step| !(self.left_out.contains(&step.name) && may_leave(step));
+        let is_own = |step: &Step| workload.family() == Family::Sysbench || !step.changes_data();
+        let is_open = |step: &&Step| !(self.left_out.contains(&step.name) && is_own(step));
         workload.steps().iter().filter(is_open).cloned().collect()
     }
 

@@ -188,7 +188,7 @@ impl<'a, 'o> Start<'a, 'o> {
 
     /// Closes all trials and leaves their data to the next start. How many are not complete.
     pub fn close_trials(self, kept: &mut KeptData) -> Result<usize, LabError> {
-        let is_as_it_was = !self.steps.iter().any(Step::is_writing);
+        let is_as_it_was = !self.steps.iter().any(Step::changes_data);
         self.candidates
             .close(kept, is_as_it_was.then_some(self.load))
     }

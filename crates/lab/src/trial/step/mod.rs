@@ -302,7 +302,7 @@ impl<'r, 't> StepRun<'r, 't> {
     fn must_rest(&self) -> bool {
         self.trial.order.cell.workload.steps()[..self.trial.next_step]
             .last()
-            .is_some_and(Step::is_writing)
+            .is_some_and(Step::changes_data)
     }
 
     /// Ends the measurements and settles whether the step is good so far. The series are written
