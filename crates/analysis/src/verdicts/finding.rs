@@ -169,9 +169,9 @@ pub struct Finding {
     pub reason: String,
     /// Pairs left out because a witness saw the machine disturbed.
     pub left_out: usize,
-    /// Whether it is invalid because too little of what was measured says something, which more
-    /// blocks or starts may mend. What crashed stays invalid.
-    pub(crate) has_too_little: bool,
+    /// If it is invalid because too little of what was measured says something: blocks or starts that
+    /// have run. More of them may mend it; what crashed stays invalid.
+    pub(crate) too_little_of: Option<usize>,
     /// Seconds of measuring behind the ratio: by slices from the first turn of a step to the last
     /// over all starts, which all candidates share, else the runs of both sides.
     pub seconds: f64,

@@ -322,7 +322,7 @@ impl<'a> Judge<'a> {
             needed: None,
             reason: String::new(),
             left_out: pairs.left_out,
-            has_too_little: false,
+            too_little_of: None,
             seconds: pairs.seconds,
             dots: dots(pairs),
             by_start,
@@ -351,7 +351,7 @@ impl<'a> Judge<'a> {
         }
         if let Some(reason) = self.too_little(asked, controls) {
             finding.reason = reason;
-            finding.has_too_little = true;
+            finding.too_little_of = Some(pairs.done);
             let has_number = estimate.is_some() || pairs.left_out > 0;
             return has_number.then_some(finding);
         }

@@ -326,7 +326,7 @@ pub(super) fn finding(test: usize, cell: usize, estimate: Estimate, look_level: 
         needed: None,
         reason: String::new(),
         left_out: 0,
-        has_too_little: false,
+        too_little_of: None,
         seconds: 1.0,
         dots: Vec::new(),
         by_start: Vec::new(),

@@ -128,8 +128,8 @@ fn of_findings(step: &str, goal: f64, findings: &[&Finding]) -> StepProgress {
     // Starts that say too little on a disturbed machine may be followed by better ones; a crash will
     // not.
     let may_recover = |finding: &Finding| {
-        let counting = finding.estimate.map_or(0, |estimate| estimate.starts);
-        finding.has_too_little && counting + finding.left_out < STARTS_TO_LEAVE
+        let done = finding.too_little_of;
+        done.is_some_and(|done| done < STARTS_TO_LEAVE)
     };
     let is_open = |finding: &&&Finding| finding.call != Call::Invalid || may_recover(finding);
     let open: Vec<&Finding> = findings.iter().filter(is_open).copied().collect();
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     /// What is invalid after so many starts that count.
-    fn invalid(starts: usize, left_out: usize, has_too_little: bool) -> StepProgress {
+    fn invalid(starts: usize, left_out: usize, too_little_of: Option<usize>) -> StepProgress {
         let estimate = Estimate {
             ratio: 0.9,
             interval: (starts > 0).then_some((0.5, 1.8)),
@@ -189,7 +189,7 @@ mod tests {
         let of = Finding {
             call: Call::Invalid,
             left_out,
-            has_too_little,
+            too_little_of,
             ..finding(0, 0, estimate, 0.95)
         };
         of_findings("test-0", 0.99, &[&of])
@@ -199,17 +199,19 @@ mod tests {
     /// away for good.
     #[test]
     fn a_step_stays_while_more_starts_may_say_enough() {
-        for (starts, left_out, has_too_little, done) in [
-            (1, 0, true, None),
-            (0, 1, true, None),
-            (2, 1, true, None),
-            (2, 2, true, Some(StepDone::Invalid)),
-            (4, 0, true, Some(StepDone::Invalid)),
-            (1, 0, false, Some(StepDone::Invalid)),
-            (1, 1, false, Some(StepDone::Invalid)),
+        for (starts, left_out, too_little_of, done) in [
+            (1, 0, Some(1), None),
+            (0, 1, Some(1), None),
+            (2, 1, Some(3), None),
+            (2, 2, Some(4), Some(StepDone::Invalid)),
+            (4, 0, Some(4), Some(StepDone::Invalid)),
+            // In five starts more nothing was done on one side.
+            (1, 0, Some(6), Some(StepDone::Invalid)),
+            (1, 0, None, Some(StepDone::Invalid)),
+            (1, 1, None, Some(StepDone::Invalid)),
         ] {
-            let of = invalid(starts, left_out, has_too_little);
-            assert_eq!(of.done, done, "{starts} {left_out} {has_too_little}");
+            let of = invalid(starts, left_out, too_little_of);
+            assert_eq!(of.done, done, "{starts} {left_out} {too_little_of:?}");
             assert!(!of.is_decided || done.is_some());
         }
     }
