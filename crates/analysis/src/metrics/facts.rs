@@ -98,8 +98,9 @@ impl<'a> Facts<'a> {
     }
 
     /// The sum over clients of what each did by its own active time. Zero where the step has no
-    /// such operation. By slices the step's own operation has the rate of the turns, as verdicts
-    /// have: the clients' time has turns for warming up in it.
+    /// such operation. By slices the step's own operation has the rate of the turns: the clients'
+    /// time has turns for warming up in it. Verdicts weigh turns of different lengths, which this does
+    /// not.
     pub(super) fn rate(&self, kind: Operation, done: fn(&ClientRecord) -> u64) -> Answer {
         let whole = self.rate_of_clients(kind, done)?;
         if kind != self.done.primary || self.turns.is_empty() {

@@ -62,10 +62,9 @@ fn together(view: &View, group: &Group) -> Option<(String, String, Vec<Said>)> {
     };
     let cpu = view.groups.iter().find(is_same).and_then(|cpu| {
         // A test whose CPU has no verdict is left out of CPU alone.
-        let (tests, all) = (cpu.tests.len(), group.tests.len());
-        let of = match tests == all {
+        let of = match cpu.tests == group.tests {
             true => String::new(),
-            false => format!(" over {tests} tests"),
+            false => format!(" over {} tests", cpu.tests.len()),
         };
         Some(format!("; CPU per operation {}{of}", with_interval(cpu)?))
     });

@@ -20,8 +20,8 @@ pub(crate) struct StartPairs {
     /// Which link of its build the cell ran; none if that was linked once.
     pub link: Option<u32>,
     /// The log ratio over the whole start: of sums over all rounds that both sides have. Stalls
-    /// count in it with the time they take. A round of longer turns weighs as much as a plain one:
-    /// the machine makes pairs of turns differ by as much however long they are.
+    /// count in it as much as in the time of their round. Rounds of longer turns weigh as much as
+    /// plain ones: the machine makes pairs of turns differ by as much however long they are.
     pub whole: f64,
     /// The squared error of `whole`, from batches of consecutive rounds; none where there are few
     /// rounds.
@@ -133,15 +133,23 @@ pub(crate) enum Form {
     Alone,
 }
 
-/// Divides what turns add to the sums of a start by how many times as long as the shortest they were
-/// planned. What a round itself says stays as it is.
+/// Divides what the rounds of each length add to the sums of a start by the base's mean time in them.
+/// What is discarded is as long in turns of either length, and a long operation makes both as long, so
+/// it is not how long they were planned. A weight of each round by its own time would take stalls
+/// away.
 fn weigh_alike(rounds: &mut [Round]) {
-    let planned = |round: &Round| round.planned_ns;
-    let Some(shortest_ns) = rounds.iter().map(planned).min().filter(|ns| *ns > 0) else {
+    let mut times: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for round in rounds.iter() {
+        times
+            .entry(round.planned_ns)
+            .or_default()
+            .push(round.base_ns);
+    }
+    if times.len() < 2 {
         return;
-    };
+    }
     for round in rounds {
-        let weight = shortest_ns as f64 / round.planned_ns as f64;
+        let weight = 1.0 / mean(&times[&round.planned_ns]).max(1.0);
         for part in round.bases.iter_mut().chain([&mut round.other]) {
             *part = Part {
                 above: weight * part.above,
@@ -165,12 +173,14 @@ fn rounds(bases: &[Vec<Turn>], other: &[Turn], is_rate: bool, limit: f64) -> Vec
                 .collect();
             let turns = turns?;
             let bases: Option<Vec<Part>> = turns.iter().map(|turn| part(turn)).collect();
+            let base_ns: Vec<f64> = turns.iter().map(|turn| turn.active_ns as f64).collect();
             let mut all = turns.into_iter().chain([turn]);
             Some(Round {
                 other: part(turn)?,
                 bases: bases?,
                 is_disturbed: all.any(|turn| is_disturbed(turn, limit)),
                 planned_ns: turn.planned_ns.unwrap_or(0),
+                base_ns: mean(&base_ns),
                 candidates: turn.candidates.unwrap_or(0),
             })
         })
@@ -232,6 +242,8 @@ struct Round {
     bases: Vec<Part>,
     is_disturbed: bool,
     planned_ns: u64,
+    /// The mean time that counts of the bases' turns.
+    base_ns: f64,
     candidates: u64,
 }
 
@@ -284,10 +296,15 @@ mod tests {
                 .map(|(found, wanted)| (found / wanted - 1.0).abs() < 1e-9);
             assert_eq!(are_near, [true, true], "{found:?} {wanted:?}");
         };
-        // Half as fast: (300 + 400 / 2) / (3 + 8 / 2) operations per ms, of 100.
-        near(of(turn(2, 10, 400, 8)), (500.0 / 700.0, 0.5));
-        // A stall counts with the time that it takes: (300 + 800 / 2) / (3 + 88 / 2).
-        near(of(turn(2, 10, 800, 88)), (700.0 / 4700.0, 8.0 / 88.0));
+        // As fast in one round, and half as fast in the other.
+        near(of(turn(2, 10, 400, 8)), (0.75, 0.5));
+        // A stall counts with the time that it takes, in base turns: 1 + 1 of them, and 1 + 11.
+        near(of(turn(2, 10, 800, 88)), (2.0 / 12.0, 8.0 / 88.0));
+        // One operation of 100 ms in each turn, however long it was planned, and one of 200.
+        let scans = vec![turn(1, 20, 1, 100), turn(2, 40, 1, 100)];
+        let slow = [turn(1, 20, 1, 100), turn(2, 40, 1, 200)];
+        let of_scans = start_pairs(1, &[scans], &slow, true, 9.0).unwrap();
+        assert!((of_scans.whole.exp() - 2.0 / 3.0).abs() < 1e-9);
         // Turns of campaigns without a planned length are all alike.
         let old = |round| Turn {
             planned_ns: None,
