@@ -269,10 +269,11 @@ fn effect(tokens: &[Token<'_>]) -> Result<Effect, String> {
     }
 }
 
-/// Whether a statement has comments, escapes or an open string: its tokens are not what they seem.
+/// Whether a statement has comments, escapes, other quotes or an open string: its tokens are not what
+/// they seem.
 fn is_obscure(sql: &str) -> bool {
     let is_open = |quote: &char| sql.matches(*quote).count() % 2 == 1;
-    ["--", "#", "/*", "\\"]
+    ["--", "#", "/*", "\\", "$"]
         .iter()
         .any(|part| sql.contains(part))
         || ['\'', '"', '`'].iter().any(is_open)
@@ -407,6 +408,7 @@ mod tests {
             ),
             ("SELECT a FROM t WHERE b = 'it\\'s' FOR UPDATE", true),
             ("SELECT nextval -- the next, or\n('s')", true),
+            ("SELECT $$it's$$, add_points(a), $$it's$$ FROM t", true),
             ("UPDATE t SET a = 1", true),
             ("insert into t (a) values (1) returning a", true),
             (
