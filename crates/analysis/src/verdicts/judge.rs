@@ -15,6 +15,7 @@ use super::forms::{OfForms, mark_dependent};
 use super::hosts::{ByHost, by_host, in_words};
 use super::measured::{Judged, Role, judged};
 use super::pairs::{Meetings, Pairs, StartPairs, basis, last_disturbance};
+use super::stopping::STARTS_TO_LEAVE;
 use super::storage::in_flight;
 use super::validity::obstacle;
 use super::why::why;
@@ -352,7 +353,9 @@ impl<'a> Judge<'a> {
         if let Some(reason) = self.too_little(asked, controls) {
             finding.reason = reason;
             finding.too_little_of = Some(pairs.done);
+            // A step that has no number in any start is reported, too, when there should be one.
             let has_number = estimate.is_some() || pairs.left_out > 0;
+            let has_number = has_number || is_throughput && pairs.done >= STARTS_TO_LEAVE;
             return has_number.then_some(finding);
         }
         let estimate = estimate?;
