@@ -141,9 +141,17 @@ impl<'a> BudgetWatch<'a> {
     /// The steps of a workload that go on. One that writes leaves only if the steps behind it do
     /// not build on what it wrote.
     pub fn open_steps(&self, workload: &Workload) -> Vec<Step> {
-        let is_own = |step: &Step| workload.family() == Family::Sysbench || !step.changes_data();
-        let is_open = |step: &&Step| !(self.left_out.contains(&step.name) && is_own(step));
-        workload.steps().iter().filter(is_open).cloned().collect()
+        let steps = workload.steps();
+        let is_left_out = |step: &Step| self.left_out.contains(&step.name);
+        let behind = steps.iter().rposition(|step| !is_left_out(step));
+        let is_needed = |at: usize, step: &Step| {
+            let is_built_on = workload.family() != Family::Sysbench && step.changes_data();
+            is_built_on && behind.is_some_and(|behind| at < behind)
+        };
+        let open = steps.iter().enumerate();
+        open.filter(|(at, step)| !is_left_out(step) || is_needed(*at, step))
+            .map(|(_, step)| step.clone())
+            .collect()
     }
 
     /// How long each of these steps has turns in a start whose data is there. All have the same if
@@ -882,5 +890,30 @@ mod tests {
             step: SECOND,
         });
         assert!(watch.why_no_time(&steps(1, 0), 1).is_some());
+    }
+
+    /// Steps of the Insert Benchmark that are done went on to the end of the campaign, for nobody.
+    #[test]
+    fn steps_behind_the_last_open_one_leave() {
+        let plan = "name = \"t\"\nworkload = \"insert-benchmark\"\nbuilds = [\"sqlite\"]\nconfigs = \
+                    [\"wal_off\"]\ncomparable = false\n[sizes]\nclients = 1\nduration = \"200ms\"\nrows \
+                    = \"5K\"\nwrite_rows = \"1K\"\n";
+        let plan = Plan::parse("t.toml", plan).unwrap();
+        let all = &plan.cells[0].workload;
+        let has_writers = |step: &&Step| step.background.is_some();
+        let steps: Vec<Step> = all
+            .steps()
+            .iter()
+            .filter(has_writers)
+            .take(3)
+            .cloned()
+            .collect();
+        let names: Vec<String> = steps.iter().map(|step| step.name.clone()).collect();
+        let mut watch = after(&BUDGET, Duration::from_secs(1), Duration::ZERO, &steps);
+        watch.left_out = BTreeSet::from([names[0].clone(), names[2].clone()]);
+        let open = watch.open_steps(&all.with_steps(steps));
+        let open: Vec<&String> = open.iter().map(|step| &step.name).collect();
+        // The second reads what the first wrote. Nothing that is open is behind the third.
+        assert_eq!(open, [&names[0], &names[1]]);
     }
 }
