@@ -43,6 +43,16 @@ impl Stretch {
     }
 }
 
+impl Stretch {
+    /// Whether it has another round, at this time of the step and after so many of its own.
+    /// A pair with less time than a round takes has one all the same, or nobody learns whether it is
+    /// another one alone; but when the step's time is over only a plain one begins, if there was none.
+    pub fn goes_on(&self, elapsed: Duration, rounds: u32, limit: Duration) -> bool {
+        let is_plain = self.times == 1 && self.alone.is_none();
+        elapsed < self.until || (rounds == 0 && (is_plain || elapsed < limit))
+    }
+}
+
 /// The rounds of a step that has `limit` in a start, from 1. `others` are the candidates that are
 /// held against the base, its second instance not among them. What comes first changes from start
 /// to start, so that it is nothing but a form that differs.
@@ -112,6 +122,39 @@ mod tests {
             of(8, &[1, 2]),
             [(1, Some(1), 500), (1, Some(2), 1000), (1, None, 4000)]
         );
+    }
+
+    /// How long the rounds of each stretch take, and what each pair has of them.
+    fn rounds_alone(limit_ms: u64, others: usize, turn_ms: u64) -> (Vec<u32>, Duration) {
+        let limit = Duration::from_millis(limit_ms);
+        let others: Vec<usize> = (2..2 + others).collect();
+        let (mut elapsed, mut of_pairs) = (Duration::ZERO, Vec::new());
+        for stretch in stretches(limit, 8, &others) {
+            let turns = stretch.alone.map_or(others.len() + 2, |_| 3) as u64;
+            let mut rounds = 0;
+            while stretch.goes_on(elapsed, rounds, limit) {
+                elapsed += Duration::from_millis(turns * turn_ms);
+                rounds += 1;
+            }
+            of_pairs.extend(stretch.alone.map(|_| rounds));
+        }
+        (of_pairs, elapsed)
+    }
+
+    /// Ten of them had 120 ms each, a round takes 153, and the one behind had none.
+    #[test]
+    fn a_pair_with_less_time_than_a_round_takes_has_one() {
+        let (of_pairs, elapsed) = rounds_alone(8 * 12 * 50, 10, 51);
+        assert_eq!(of_pairs, [1; 10]);
+        assert!(elapsed < Duration::from_millis(8 * 12 * 50 + 12 * 51));
+    }
+
+    #[test]
+    fn long_operations_do_not_give_each_pair_a_round_behind_the_time_of_the_step() {
+        let (of_pairs, elapsed) = rounds_alone(3200, 6, 1000);
+        assert_eq!(of_pairs, [1, 1, 0, 0, 0, 0]);
+        // Two rounds of pairs, and a plain one.
+        assert_eq!(elapsed, Duration::from_secs(3 + 3 + 8));
     }
 
     #[test]

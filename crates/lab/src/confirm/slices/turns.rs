@@ -127,11 +127,11 @@ impl Start<'_, '_> {
             None => stretches(limit, self.number, &self.others()),
         };
         for stretch in stretches {
-            // A pair that has less time than a round takes has one all the same, or nobody learns
-            // whether it is another one alone.
-            let first = of_step.round + 1;
-            let is_over = |of: &StepRounds<'_>| of.begin.elapsed() >= stretch.until;
-            while self.can_go_on() && (of_step.round < first || !is_over(&of_step)) {
+            let first = of_step.round;
+            let elapsed = |of: &StepRounds<'_>| of.begin.elapsed();
+            while self.can_go_on()
+                && stretch.goes_on(elapsed(&of_step), of_step.round - first, limit)
+            {
                 self.run_round(&mut of_step, &stretch);
                 self.show(&of_step);
             }
