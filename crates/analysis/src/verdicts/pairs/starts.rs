@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use plimsoll_core::witness::{ForeignCpu, is_turn_disturbed};
-use plimsoll_stats::{KnownVariance, StartRatio, hodges_lehmann, mean, of_batches};
+use plimsoll_stats::{KnownVariance, StartRatio, hodges_lehmann, mean, median, of_batches};
 use plimsoll_store::Turn;
 
 /// If witnesses saw more of a start's rounds disturbed than this share, all of them stay: the start
 /// then shows a disturbed machine, and its interval has the width that it earns.
 const MOST_DISTURBED: f64 = 0.5;
+/// A usual turn counts at least so much of its planned length. If most of them had next to nothing to
+/// do, the others would outweigh them all.
+const LEAST_COUNTED: f64 = 0.25;
 
 /// What one start says of a cell and the base.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,23 +136,27 @@ pub(crate) enum Form {
     Alone,
 }
 
-/// Divides what the rounds of each length add to the sums of a start by the base's mean time in them.
-/// What is discarded is as long in turns of either length, and a long operation makes both as long, so
-/// it is not how long they were planned. A weight of each round by its own time would take stalls
-/// away.
+/// Divides what the rounds of each length add to the sums of a start by the time of a usual turn among
+/// them. What is discarded is as long in turns of either length, and a long operation makes both as
+/// long, so it is not how long they were planned. It is the median over all sides: a stall on one of
+/// them must not change what it weighs.
 fn weigh_alike(rounds: &mut [Round]) {
     let mut times: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for round in rounds.iter() {
-        times
-            .entry(round.planned_ns)
-            .or_default()
-            .push(round.base_ns);
+        let of_length = times.entry(round.planned_ns).or_default();
+        of_length.extend(&round.active_ns);
     }
     if times.len() < 2 {
         return;
     }
+    let weight = |(planned_ns, times): (u64, Vec<f64>)| {
+        let least_ns = LEAST_COUNTED * planned_ns as f64;
+        let usual_ns = median(&times).unwrap_or(0.0).max(least_ns).max(1.0);
+        (planned_ns, 1.0 / usual_ns)
+    };
+    let weights: BTreeMap<u64, f64> = times.into_iter().map(weight).collect();
     for round in rounds {
-        let weight = 1.0 / mean(&times[&round.planned_ns]).max(1.0);
+        let weight = weights[&round.planned_ns];
         for part in round.bases.iter_mut().chain([&mut round.other]) {
             *part = Part {
                 above: weight * part.above,
@@ -173,14 +180,18 @@ fn rounds(bases: &[Vec<Turn>], other: &[Turn], is_rate: bool, limit: f64) -> Vec
                 .collect();
             let turns = turns?;
             let bases: Option<Vec<Part>> = turns.iter().map(|turn| part(turn)).collect();
-            let base_ns: Vec<f64> = turns.iter().map(|turn| turn.active_ns as f64).collect();
+            let active_ns = turns
+                .iter()
+                .chain([&turn])
+                .map(|turn| turn.active_ns as f64);
+            let active_ns = active_ns.collect();
             let mut all = turns.into_iter().chain([turn]);
             Some(Round {
                 other: part(turn)?,
                 bases: bases?,
                 is_disturbed: all.any(|turn| is_disturbed(turn, limit)),
                 planned_ns: turn.planned_ns.unwrap_or(0),
-                base_ns: mean(&base_ns),
+                active_ns,
                 candidates: turn.candidates.unwrap_or(0),
             })
         })
@@ -242,8 +253,8 @@ struct Round {
     bases: Vec<Part>,
     is_disturbed: bool,
     planned_ns: u64,
-    /// The mean time that counts of the bases' turns.
-    base_ns: f64,
+    /// The time that counts of each of its turns.
+    active_ns: Vec<f64>,
     candidates: u64,
 }
 
@@ -298,13 +309,12 @@ mod tests {
         };
         // As fast in one round, and half as fast in the other.
         near(of(turn(2, 10, 400, 8)), (0.75, 0.5));
-        // A stall counts with the time that it takes, in base turns: 1 + 1 of them, and 1 + 11.
-        near(of(turn(2, 10, 800, 88)), (2.0 / 12.0, 8.0 / 88.0));
         // One operation of 100 ms in each turn, however long it was planned, and one of 200.
-        let scans = vec![turn(1, 20, 1, 100), turn(2, 40, 1, 100)];
-        let slow = [turn(1, 20, 1, 100), turn(2, 40, 1, 200)];
+        let scan = |round, ms, took_ms| turn(round, ms, 1, took_ms);
+        let scans = vec![scan(1, 20, 100), scan(2, 40, 100), scan(3, 40, 100)];
+        let slow = [scan(1, 20, 100), scan(2, 40, 100), scan(3, 40, 200)];
         let of_scans = start_pairs(1, &[scans], &slow, true, 9.0).unwrap();
-        assert!((of_scans.whole.exp() - 2.0 / 3.0).abs() < 1e-9);
+        assert!((of_scans.whole.exp() - 3.0 / 4.0).abs() < 1e-9);
         // Turns of campaigns without a planned length are all alike.
         let old = |round| Turn {
             planned_ns: None,
@@ -313,5 +323,39 @@ mod tests {
         let olds = [old(1), old(2)];
         let of_old = start_pairs(1, &[olds.to_vec()], &olds, true, 9.0).unwrap();
         assert_eq!(of_old.whole, 0.0);
+    }
+
+    fn whole_of(base: &[Turn], other: &[Turn]) -> f64 {
+        let pairs = start_pairs(1, &[base.to_vec()], other, true, 9.0).unwrap();
+        pairs.whole
+    }
+
+    /// By the base's time alone its stalls weighed less than those of the cell, and equal builds that
+    /// stall were not equal.
+    #[test]
+    fn a_stall_weighs_as_much_on_either_side() {
+        let plain = [turn(1, 5, 300, 3), turn(2, 5, 300, 3), turn(3, 10, 800, 8)];
+        let even = [&plain[..], &[turn(4, 10, 800, 8)]].concat();
+        let stalled = [&plain[..], &[turn(4, 10, 800, 88)]].concat();
+        // Of 1 + 1 + 1 + 1 turns, and of 1 + 1 + 1 + 11.
+        let slow = whole_of(&even, &stalled);
+        assert!((slow.exp() - 4.0 / 14.0).abs() < 1e-9, "{slow}");
+        assert!((slow + whole_of(&stalled, &even)).abs() < 1e-9);
+    }
+
+    /// Of several clients each counts behind its first operation, and in a stall none has another.
+    #[test]
+    fn a_round_in_which_next_to_nothing_was_done_is_not_all_of_a_start() {
+        let short = Turn {
+            active_ns: 50_000,
+            ..turn(10, 10, 5, 0)
+        };
+        for long in [turn(10, 10, 0, 0), short] {
+            let plain = || (1..=9).map(|round| turn(round, 5, 300, 3));
+            let base: Vec<Turn> = plain().chain([long]).collect();
+            let other: Vec<Turn> = plain().chain([turn(10, 10, 400, 8)]).collect();
+            let whole = whole_of(&base, &other).exp();
+            assert!((0.9..=1.0).contains(&whole), "{whole}");
+        }
     }
 }
