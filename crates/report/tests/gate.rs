@@ -1001,6 +1001,37 @@ fn cpu_that_depends_on_turns_has_no_verdict_and_a_line() {
     assert!(!told.likely().starts_with("Likely"), "{}", told.likely());
 }
 
+/// It had no finding, so that a budget never let the step leave.
+#[test]
+fn a_step_of_which_no_start_has_a_number_is_reported_as_invalid() {
+    let idle = |_: u32, label: &str, turns: &mut Vec<plimsoll_store::Turn>| {
+        for turn in turns.iter_mut().filter(|_| label == SLOW) {
+            turn.operations = 0;
+        }
+    };
+    let called = |starts: u32| {
+        let folder = slices(starts, 60, &idle);
+        let record = folder.load();
+        let view = analyse(std::slice::from_ref(&record), &Options::default()).unwrap();
+        let of_slow = view.findings.all.iter().filter(|of| {
+            let is_slow = view.cells[of.cell].label == SLOW;
+            is_slow && of.role.name() == "throughput"
+        });
+        let words = of_slow.map(|of| (of.call.word(), of.reason.clone()));
+        words.collect::<Vec<_>>()
+    };
+    assert!(called(3).is_empty(), "another start may have one");
+    let after_four = called(4);
+    assert!(!after_four.is_empty());
+    for (word, reason) in after_four {
+        assert_eq!(word, "invalid");
+        assert!(
+            reason.contains("of the turns ended without an operation"),
+            "{reason}"
+        );
+    }
+}
+
 /// CPU that is quoted as the cause of a lost throughput.
 #[test]
 fn a_cause_that_depends_on_turns_has_a_line() {
