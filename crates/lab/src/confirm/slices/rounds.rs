@@ -37,8 +37,8 @@ impl Rounds {
         }
     }
 
-    /// Books a turn that was so many times as long as a plain one, and weighs as much as one; none
-    /// for a candidate that is out.
+    /// Books a turn that was planned so many times as long as a plain one, by which its sums are
+    /// divided: about what a verdict weighs it by. None for a candidate that is out.
     pub fn book(&mut self, candidate: usize, turn: Option<TurnDone>, times: u64) {
         let part = |sum: u64| sum as f64 / times as f64;
         let sums = turn

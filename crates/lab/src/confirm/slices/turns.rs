@@ -128,9 +128,8 @@ impl Start<'_, '_> {
         };
         for stretch in stretches {
             let first = of_step.round;
-            let elapsed = |of: &StepRounds<'_>| of.begin.elapsed();
             while self.can_go_on()
-                && stretch.goes_on(elapsed(&of_step), of_step.round - first, limit)
+                && stretch.goes_on(of_step.begin.elapsed(), of_step.round - first, limit)
             {
                 self.run_round(&mut of_step, &stretch);
                 self.show(&of_step);
