@@ -416,7 +416,12 @@ pub struct Init {
     #[arg(long, value_name = "N")]
     pub rows: Option<String>,
     /// How long all of it may take
-    #[arg(long, value_name = "D", default_value = "10m")]
+    #[arg(
+        long,
+        value_name = "D",
+        default_value = "10m",
+        allow_hyphen_values = true
+    )]
     pub budget: String,
     /// Overwrite the file
     #[arg(long)]
@@ -601,7 +606,12 @@ pub struct Confirm {
     pub slices: Option<String>,
     /// Slices: end within this time, loading included; all servers are restarted on restored data
     /// until every step is known as well as --reads and --writes ask [default: the plan's, or 45m]
-    #[arg(long, value_name = "D", conflicts_with_all = ["time", "starts", "blocks"])]
+    #[arg(
+        long,
+        value_name = "D",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["time", "starts", "blocks"]
+    )]
     pub budget: Option<String>,
     /// Slices: a step that reads has been measured enough when its 95 % intervals are within this
     /// share to either side [default: the plan's, or 1%]
@@ -612,7 +622,7 @@ pub struct Confirm {
     pub writes: Option<f64>,
     /// Slices: time per step over all starts, in place of a budget [default with --starts: 60s];
     /// blocks: length of a step [default: the plan's, at most 60s]
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub time: Option<String>,
     /// Slices: how many times to restart all servers on restored data, in place of a budget
     /// [default with --time: 5]
@@ -806,7 +816,7 @@ pub struct Gate {
     #[arg(long)]
     pub strict: bool,
     /// Plans: how long to measure at most, loads included [default: the plan's, or 45m]
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", allow_hyphen_values = true)]
     pub budget: Option<String>,
     /// Plans: use only builds in the cache
     #[arg(long)]

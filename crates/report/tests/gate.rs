@@ -718,6 +718,15 @@ fn a_confirm_that_decides_nothing_says_what_to_do_next() {
     });
     let words = of(&two_starts).unwrap();
     assert!(words.ends_with("--step qr100,qp100 --budget 3m"), "{words}");
+    // A budget of 5 s had room for two starts of 100 s: three need more than twice the budget.
+    let budget = two_starts.header.confirm.as_mut().unwrap().budget.as_mut();
+    budget.unwrap().time_ns = 5_000_000_000;
+    for trial in &mut two_starts.trials {
+        let first = trial.events[0].t_ns;
+        trial.events.last_mut().unwrap().t_ns = first + 100_000_000_000;
+    }
+    let words = of(&two_starts).unwrap();
+    assert!(words.ends_with("--step qr100,qp100 --budget 7m"), "{words}");
     let mut crashed = blocks(3, true, UNTOUCHED);
     for label in [SAME, SLOW] {
         crash_in(&mut crashed, label, 1..=3);

@@ -28,6 +28,9 @@ pub struct CampaignInfo {
     pub progress: String,
     /// Whether it is to end within a time.
     pub has_budget: bool,
+    /// What the longest of its complete trials took, in nanoseconds; 0 without one. By slices it is
+    /// a start, but for the load of its data.
+    pub(crate) longest_trial_ns: u64,
     /// It, as commands take it.
     pub name: String,
     /// The command that runs what is missing of it.
@@ -139,6 +142,7 @@ pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
         state: state(campaign.state),
         progress: progress(campaign),
         has_budget: header.budget().is_some(),
+        longest_trial_ns: longest_trial_ns(campaign),
         name: in_commands(&campaign.path),
         continuing: continuing(header.fleet.as_ref(), &campaign.path),
         methodology_version: header.methodology_version,
@@ -164,6 +168,16 @@ pub(crate) fn campaign_info(campaign: &CampaignRecord) -> CampaignInfo {
             .is_some_and(|confirm| confirm.before.iter().any(|steps| !steps.is_empty())),
         strangers: campaign.strangers.clone(),
     }
+}
+
+/// See [`CampaignInfo::longest_trial_ns`].
+pub(crate) fn longest_trial_ns(campaign: &CampaignRecord) -> u64 {
+    let complete = campaign.trials.iter().filter(|trial| trial.is_complete());
+    let took = complete.filter_map(|trial| {
+        let (first, last) = (trial.events.first()?, trial.events.last()?);
+        Some(last.t_ns.saturating_sub(first.t_ns))
+    });
+    took.max().unwrap_or(0)
 }
 
 /// The machine of each block, or of each part of one: that of its latest complete trial.

@@ -29,16 +29,29 @@ pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<St
         return None;
     }
     let are_all = |call: Call| all.iter().all(|of| of.call == call);
+    // They lack starts, and nothing failed.
+    let are_too_few = header.budget().is_some()
+        && all.iter().all(|of| {
+            let done = of
+                .too_little_of
+                .or(of.estimate.map(|estimate| estimate.starts));
+            of.left_out == 0 && done.is_some_and(|done| done < FEWEST_STARTS)
+        });
     let count = match all.len() {
         1 => "the one throughput has no verdict".to_owned(),
         count => format!("none of {count} throughputs has a verdict"),
     };
-    let next = if are_all(Call::Invalid) {
+    let longest = view
+        .campaigns
+        .iter()
+        .map(|campaign| campaign.longest_trial_ns);
+    let least_ns = least_budget_ns(longest.max().unwrap_or(0));
+    let next = if are_all(Call::Invalid) && !are_too_few {
         "the reasons are above: mend what failed or was disturbed, and confirm again".to_owned()
     } else if are_all(Call::DependsOnTurns) {
         by_blocks(header, path, &view.options)
     } else {
-        more(header, path, first.basis, &view.options)
+        more(header, path, first.basis, least_ns, &view.options)
     };
     Some(format!("undecided: {count}; {next}"))
 }
@@ -73,8 +86,20 @@ pub(super) fn by_blocks(header: &CampaignHeader, path: &Path, options: &str) -> 
     )
 }
 
-/// The command that measures more.
-pub(super) fn more(header: &CampaignHeader, path: &Path, basis: Basis, options: &str) -> String {
+/// A budget in which as many starts fit as a verdict needs, if each takes as long as the longest
+/// trial; and one more, because the loads of their data are not in it.
+pub(super) fn least_budget_ns(longest_trial_ns: u64) -> u64 {
+    longest_trial_ns.saturating_mul(FEWEST_STARTS as u64 + 1)
+}
+
+/// The command that measures more, with a budget of `least_ns` at least if there is one.
+pub(super) fn more(
+    header: &CampaignHeader,
+    path: &Path,
+    basis: Basis,
+    least_ns: u64,
+    options: &str,
+) -> String {
     let Some(confirm) = &header.confirm else {
         return String::new();
     };
@@ -83,7 +108,11 @@ pub(super) fn more(header: &CampaignHeader, path: &Path, basis: Basis, options: 
         (_, Some(budget)) => {
             format!(
                 "--budget {}m",
-                (2 * budget.time_ns).div_ceil(60 * SECOND_NS)
+                budget
+                    .time_ns
+                    .saturating_mul(2)
+                    .max(least_ns)
+                    .div_ceil(60 * SECOND_NS)
             )
         }
         (Basis::Slices, None) => {

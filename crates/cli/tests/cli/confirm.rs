@@ -813,6 +813,10 @@ fn what_cannot_be_confirmed_is_said() {
             "nothing can be measured in no time",
         ),
         (
+            &["--step", "qr100", "--budget", "-5m"],
+            "--budget -5m: \"-5m\" is not a duration such as 250ms, 30s, 5m or 2h",
+        ),
+        (
             &["--step", "qr100", "--blocks", "0"],
             "--blocks must be at least 1",
         ),

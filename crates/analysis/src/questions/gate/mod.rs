@@ -20,9 +20,9 @@ use plimsoll_store::{CampaignRecord, CampaignState, Fleet, continuing, in_comman
 use self::answer::{p_of_larger_loss, row};
 use self::asked::Asked;
 use self::floor::{MOST_PERCENT, is_floor};
-use super::undecided::{by_blocks, more};
+use super::undecided::{by_blocks, least_budget_ns, more};
 use crate::AnalysisError;
-use crate::cells::campaigns::progress;
+use crate::cells::campaigns::{longest_trial_ns, progress};
 use crate::stored::Stored;
 use crate::verdicts::{Basis, Call, Estimate, basis, control_line, percent};
 
@@ -191,10 +191,10 @@ fn next(gate: &Gate, campaign: &CampaignRecord, asked: &[Asked<'_>]) -> Option<S
         CampaignState::Complete if all_open_depend_on_turns(gate, asked) => {
             Some(by_blocks(header, &campaign.path, ""))
         }
-        CampaignState::Complete if gate.is_open() => header
-            .confirm
-            .as_ref()
-            .map(|_| more(header, &campaign.path, basis(header), "")),
+        CampaignState::Complete if gate.is_open() => header.confirm.as_ref().map(|_| {
+            let least_ns = least_budget_ns(longest_trial_ns(campaign));
+            more(header, &campaign.path, basis(header), least_ns, "")
+        }),
         CampaignState::Complete => None,
     }
 }
