@@ -14,7 +14,7 @@ use plimsoll_store::header::{CampaignHeader, CellHeader, FORMAT};
 use plimsoll_store::{CampaignDir, ClientHostsHeader, Fleet, Store, StoreError, utc_now};
 
 pub(crate) use self::cells::{RequiredBuilds, look_up_cells, take_builds_that_came};
-pub(crate) use self::size::{check_disk, check_free, peak_size, peak_table_bytes, state_size};
+pub(crate) use self::size::{DataSize, check_disk, check_free, peak_size, peak_table_bytes};
 use crate::builds::BuildCache;
 use crate::error::LabError;
 use crate::passwords::{Passwords, keep_passwords_from_children};

@@ -74,12 +74,31 @@ pub(crate) fn peak_size(cell: &Cell, settings: &BTreeMap<String, String>) -> (u6
 /// A server's own tables, and what else it has at least.
 const OWN_BYTES: u64 = 256 << 20;
 
-/// An estimate of the bytes that a cell's data takes once it is made and sparse: logs that are made
-/// in advance have zeros in them, but for what the load wrote.
-pub(crate) fn state_size(cell: &Cell, settings: &BTreeMap<String, String>) -> u64 {
-    let (_, whole) = peak_size(cell, settings);
-    let tables = peak_table_bytes(cell, settings);
-    whole.min(tables.saturating_mul(3).saturating_add(OWN_BYTES))
+/// An estimate of the bytes that a cell's data takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DataSize {
+    /// At their largest, see [`peak_size`].
+    pub peak: u64,
+    /// Once it is made and sparse: logs that are made in advance have zeros in them, but for what
+    /// the load wrote.
+    pub kept: u64,
+}
+
+impl DataSize {
+    pub fn of(cell: &Cell, settings: &BTreeMap<String, String>) -> Self {
+        let (_, peak) = peak_size(cell, settings);
+        let tables = peak_table_bytes(cell, settings);
+        let kept = peak.min(tables.saturating_mul(3).saturating_add(OWN_BYTES));
+        Self { peak, kept }
+    }
+
+    /// What the data of several cells takes besides what is kept of it, while so many of them are
+    /// made side by side.
+    pub fn more_while_made(of: &[Self], at_once: usize) -> u64 {
+        let mut more: Vec<u64> = of.iter().map(|size| size.peak - size.kept).collect();
+        more.sort_unstable_by(|a, b| b.cmp(a));
+        more.iter().take(at_once).sum()
+    }
 }
 
 /// Trials run one after the other and remove their data, so the largest cell decides.

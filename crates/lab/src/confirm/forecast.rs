@@ -7,8 +7,9 @@ use serde::Serialize;
 use super::request::{
     CellWithSettings, LOADS, LOADS_IN_BUDGET, blocks_to_decide, fewest_links, slices_bytes,
 };
-use crate::campaign::state_size;
+use crate::campaign::DataSize;
 use crate::forecast::cell::CellForecast;
+use crate::states::at_once;
 
 /// What `confirm --all` of a plan will take, both ways.
 #[derive(Clone, Debug, Serialize)]
@@ -91,10 +92,11 @@ pub(crate) fn forecast_confirm(
         .sum();
     // The control has data of its own.
     let copies = cells.iter().chain([&cells[base]]);
-    let state: u64 = copies
-        .clone()
-        .map(|cell| state_size(cell.cell, &cell.header.settings))
-        .sum();
+    let sizes = copies.clone();
+    let sizes = sizes.map(|cell| DataSize::of(cell.cell, &cell.header.settings));
+    let sizes: Vec<DataSize> = sizes.collect();
+    let state: u64 = sizes.iter().map(|size| size.kept).sum();
+    let more_while_made = DataSize::more_while_made(&sizes, at_once());
     let copies: u64 = copies.map(|cell| cell.forecast.disk_bytes).sum();
     let largest = cells
         .iter()
@@ -113,7 +115,7 @@ pub(crate) fn forecast_confirm(
         seconds: budget.time_ns as f64 / 1e9,
         // All candidates have a copy of a state at once. Where the disk has room there are more
         // loads.
-        disk_bytes: (state * u64::from(LOADS) + copies) * 6 / 5,
+        disk_bytes: (state * u64::from(LOADS) + copies + more_while_made) * 6 / 5,
         load_bytes: state * 6 / 5,
         most_loads: links.unwrap_or(LOADS_IN_BUDGET),
         links,

@@ -8,6 +8,7 @@ mod loads;
 mod page_cache;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -220,6 +221,8 @@ impl<'a> States<'a> {
                 end,
             ) {
                 Ok(end) => {
+                    // One that never began has written nothing there.
+                    let _ = fs::remove_dir(&orders[at].dir);
                     let state = keep(&orders[at].data_dir, end, observer);
                     made.insert((owners[at], load), state);
                 }
@@ -305,7 +308,7 @@ fn folder_of(cell: usize, load: u32, last_trial: u32) -> String {
 
 /// How many loads are made side by side. For half of its time a short one has the server start, or
 /// waits behind its drain.
-fn at_once() -> usize {
+pub(crate) fn at_once() -> usize {
     LOADS_PER_CPU * std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 

@@ -26,9 +26,10 @@ use self::candidates::{Candidates, candidates};
 pub(super) use self::design::{CellWithSettings, slices_bytes};
 use self::design::{Measured, divisions, measured};
 use self::placement::{idle_cpus, placement};
-use crate::campaign::{check_free, check_is_ours, create_in_store, peak_size, state_size};
+use crate::campaign::{DataSize, check_free, check_is_ours, create_in_store};
 use crate::error::LabError;
 use crate::places::{DataTurn, check_data_root, prepare_data_root, take_data_root_once};
+use crate::states::at_once;
 
 const TURN_NS_READ: u64 = 5_000_000;
 const TURN_NS_WRITE: u64 = 50_000_000;
@@ -446,31 +447,29 @@ fn split(of: &Plan, cells: &[Cell], design: Design) -> Option<Split> {
     fewer.find_map(|parts| Split::of(cells, parts))
 }
 
-/// What data takes: by slices all states and all copies at once, by blocks all states and the
-/// largest copy.
+/// What the data of these candidates takes.
 fn disk_bytes(candidates: &Candidates, design: Design, loads: Option<u32>) -> u64 {
-    let sizes: Vec<u64> = candidates
-        .cells
-        .iter()
-        .zip(&candidates.headers)
-        .map(|(cell, header)| peak_size(cell, &header.settings).1)
-        .collect();
-    let kept: Vec<u64> = candidates
-        .cells
-        .iter()
-        .zip(&candidates.headers)
-        .map(|(cell, header)| state_size(cell, &header.settings))
-        .collect();
-    let states: u64 = match loads {
-        Some(loads) => kept.iter().sum::<u64>() * u64::from(loads),
+    let cells = candidates.cells.iter().zip(&candidates.headers);
+    let sizes = cells.map(|(cell, header)| DataSize::of(cell, &header.settings));
+    bytes_of_all(&sizes.collect::<Vec<_>>(), design, loads, at_once())
+}
+
+/// By slices all states and all copies at once, and what the states that are made side by side take
+/// before they are sparse: copies of the start before are there meanwhile. By blocks all states and
+/// the largest copy.
+fn bytes_of_all(sizes: &[DataSize], design: Design, loads: Option<u32>, at_once: usize) -> u64 {
+    let kept = |sizes: &[DataSize]| sizes.iter().map(|size| size.kept).sum::<u64>();
+    let states = match loads {
+        Some(loads) => kept(sizes) * u64::from(loads),
         // The control has the base's state.
-        None => kept[..kept.len() - 1].iter().sum(),
+        None => kept(&sizes[..sizes.len() - 1]),
     };
-    let copies = match design {
-        Design::Slices => sizes.iter().sum(),
-        Design::Blocks => sizes.iter().copied().max().unwrap_or(0),
-    };
-    states + copies
+    let peaks = sizes.iter().map(|size| size.peak);
+    states
+        + match design {
+            Design::Slices => peaks.sum::<u64>() + DataSize::more_while_made(sizes, at_once),
+            Design::Blocks => peaks.max().unwrap_or(0),
+        }
 }
 
 /// As many loads as were asked for, or fewer if the disk is too small for them; that is reported if
@@ -603,6 +602,30 @@ mod tests {
         assert_eq!(loads(own(Some(8)), None, false).unwrap(), Some(8));
         let error = loads(own(Some(8)), Some(4), false).unwrap_err();
         assert!(error.to_string().contains("at most 4"), "{error}");
+    }
+
+    /// Loads that are made side by side take what one of them takes before it is sparse, each: the
+    /// estimate had it for none.
+    #[test]
+    fn loads_take_their_peak_while_they_are_made() {
+        let large = DataSize {
+            peak: 1000,
+            kept: 300,
+        };
+        let small = DataSize {
+            peak: 100,
+            kept: 100,
+        };
+        let sizes = [large, small, large];
+        for (design, loads, at_once, bytes) in [
+            (Design::Slices, Some(2), 1, 2 * 700 + 2100 + 700),
+            (Design::Slices, Some(2), 4, 2 * 700 + 2100 + 1400),
+            (Design::Slices, None, 4, 400 + 2100 + 1400),
+            (Design::Blocks, Some(2), 4, 2 * 700 + 1000),
+        ] {
+            let found = bytes_of_all(&sizes, design, loads, at_once);
+            assert_eq!(found, bytes, "{design:?} {loads:?} {at_once}");
+        }
     }
 
     #[test]
