@@ -14,7 +14,7 @@ use plimsoll_core::plan::{Budget, Effect, Workload};
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{Draw, show_json, to_html, to_markdown, to_terminal};
 use plimsoll_store::event::{Event, ServerCrashed, Suspect};
-use plimsoll_store::{CampaignRecord, TrialRecord, Turn};
+use plimsoll_store::{CampaignRecord, CampaignState, TrialRecord, Turn};
 
 fn view(record: &CampaignRecord) -> View {
     analyse(std::slice::from_ref(record), &Options::default()).unwrap()
@@ -527,6 +527,46 @@ fn a_base_that_meets_only_itself_has_its_control_and_no_verdict() {
     assert!(to_markdown(&view).contains("No verdicts: the only candidate"));
 }
 
+/// It had no sentence of its own: nothing stood where verdicts were to be.
+#[test]
+fn a_campaign_without_a_number_on_both_sides_says_so() {
+    let mut record = blocks(3, true, UNTOUCHED);
+    record.trials.clear();
+    let view = view(&record);
+    let words = format!("No verdicts: no step has numbers of both {BASE} and a candidate");
+    assert!(
+        verdict_lines(&view).starts_with(&words),
+        "{}",
+        verdict_lines(&view)
+    );
+    assert!(to_markdown(&view).contains(&words));
+}
+
+/// `decided` was said of a campaign whose budget was used up.
+#[test]
+fn a_campaign_that_ends_within_a_budget_has_a_note_of_its_own() {
+    let campaign = slices(4, 20, &|_, _, _| {});
+    let mut record = campaign.load();
+    record.state = CampaignState::Decided;
+    let note = |record: &CampaignRecord| to_markdown(&view(record));
+    let by_looks = note(&record);
+    assert!(
+        by_looks.contains("ended at a planned look, because all was decided"),
+        "{by_looks}"
+    );
+    record.header.confirm.as_mut().unwrap().budget = Some(Budget {
+        time_ns: 90_000_000_000,
+        reads: 0.01,
+        writes: 0.04,
+    });
+    let within = note(&record);
+    assert!(
+        within.contains(": all was decided, or no time was left for more.")
+            && !within.contains("ended at a planned look"),
+        "{within}"
+    );
+}
+
 #[test]
 fn too_few_blocks_say_how_many_would_do() {
     let view = view(&blocks(3, false, UNTOUCHED));
@@ -731,9 +771,9 @@ fn a_campaign_under_way_waits_for_its_look() {
             .cloned()
             .collect();
         record.state = if blocks == 24 {
-            plimsoll_store::CampaignState::Complete
+            CampaignState::Complete
         } else {
-            plimsoll_store::CampaignState::Running
+            CampaignState::Running
         };
         let view = view(&record);
         let slow = finding(&view, SLOW, "qr100", "qps");
@@ -765,7 +805,7 @@ fn a_campaign_under_way_waits_for_its_look() {
 fn a_campaign_is_decided_at_a_look_when_all_its_steps_are() {
     let mut record = blocks(24, true, UNTOUCHED);
     let (all, schedule) = (record.trials.clone(), record.header.schedule.clone());
-    record.state = plimsoll_store::CampaignState::Running;
+    record.state = CampaignState::Running;
     for (blocks, expected) in [(6, false), (11, false), (12, true), (13, false), (18, true)] {
         let is_done = |number: u32| {
             schedule
@@ -785,7 +825,7 @@ fn a_campaign_is_decided_at_a_look_when_all_its_steps_are() {
             .iter()
             .any(|of| of.number == trial.number && of.block <= 12)
     });
-    record.state = plimsoll_store::CampaignState::Decided;
+    record.state = CampaignState::Decided;
     let mut within_budget = record.clone();
     within_budget.header.confirm.as_mut().unwrap().budget = Some(Budget {
         time_ns: 480_000_000_000,

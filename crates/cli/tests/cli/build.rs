@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use plimsoll_store::Store;
 use plimsoll_testkit::{cached_build, skip, write_script};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -210,6 +211,51 @@ steps = ["l.i0"]
 [sizes]
 rows = "20K"
 "#;
+
+/// With one build of two it spent all of its time on the base alone.
+#[test]
+fn what_cannot_be_had_is_left_out_of_verdicts_before_anything_runs() {
+    let place = Place::new();
+    let run = |cells: &str| {
+        let plan = format!(
+            "name = \"mixed\"\nworkload = \"insert-benchmark\"\ncells = [{cells}]\n\
+            comparable = false\nwait = \"10ms\"\nsteps = [\"l.i0\"]\n[verdicts]\nblocks = 6\n\
+            [sizes]\nrows = \"1K\"\n"
+        );
+        fs::write(place.path("mixed.toml"), plan).unwrap();
+        place.spawn(&["run", "mixed.toml", "--offline", "--cache", "cache"])
+    };
+    let output = wait(run("\"sqlite.wal_off\", \"mysql@5.6.24.cz12a\""));
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.contains("left out: mysql@5.6.24.cz12a: its build could not be fetched")
+            && stderr.contains(
+                "sqlite.wal_off alone is left, and nothing to hold against it: fetch the other \
+                builds with `plimsoll build add`, or run it once with --screen"
+            ),
+        "{stderr}"
+    );
+    assert!(!place.path("plimsoll-runs").exists(), "{stderr}");
+    let child = run("\"mysql@5.6.24.cz12a\", \"sqlite.wal_off\", \"sqlite.wal_full\"");
+    let newest = || Store::new(place.path("plimsoll-runs")).find(None).ok();
+    wait_until("there is a campaign", || newest().is_some());
+    let _ = kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT);
+    let stderr = text(&wait(child).stderr);
+    assert!(
+        stderr.contains(
+            "the base of the plan, mysql@5.6.24.cz12a, is left out: sqlite.wal_off is the base"
+        ),
+        "{stderr}"
+    );
+    let header = newest().unwrap().header;
+    assert_eq!(header.confirm.unwrap().base, "sqlite.wal_off");
+    let labels: Vec<&String> = header.plan.cells.iter().map(|cell| &cell.label).collect();
+    assert_eq!(
+        labels,
+        ["sqlite.wal_off", "sqlite.wal_full", "sqlite.wal_off#2"]
+    );
+}
 
 #[test]
 fn a_run_fetches_what_is_missing_unless_it_may_not() {

@@ -285,6 +285,10 @@ fn init_ends_in_a_few_lines() {
     assert!(
         summary.lines().count() <= 6
             && summary.contains("verdicts by slices within 10m")
+            && summary.contains(
+                "sqlite runs twice, alike as yet: write what differs under \
+                [config.other.settings] at the end of my plan.toml, or name a second build"
+            )
             && summary.ends_with(
                 "Step by step: plimsoll plan explain 'my plan.toml'\nNext: plimsoll run 'my plan.toml'\n"
             ),

@@ -902,6 +902,33 @@ mod small {
             csv.contains("point queries,point-query,qps,queries/s,2000,1000,0.5,,,,,,false,"),
             "{csv}"
         );
+        for (arguments, way_out) in [
+            (
+                &[
+                    "gate",
+                    &one_id,
+                    "--candidate",
+                    "my8000",
+                    "--max-regression",
+                    "5%",
+                ][..],
+                "it is imported, and a gate needs runs that took turns or were repeated; \
+                `plimsoll compare` has its ratios; to gate, run both builds: `plimsoll gate PLAN",
+            ),
+            (
+                &["explain", "point-query", "--campaign", &one_id],
+                "is imported, and has neither repeats nor the server's counters to explain with; \
+                `plimsoll compare` has its ratios",
+            ),
+        ] {
+            let refused = place.run(arguments);
+            let stderr = text(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(2), "{stderr}");
+            assert!(
+                stderr.contains(way_out) && stderr.contains(&one_id),
+                "{stderr}"
+            );
+        }
         let unknown = place.run(&["compare", "my5700", "my9999", "--campaign", &one_id]);
         assert_eq!(unknown.status.code(), Some(2));
         assert!(

@@ -182,6 +182,37 @@ fn ctrl_c_ends_all_loads_and_resume_makes_them_again() {
     resume_completes(&place);
 }
 
+/// Each load has a folder for what it writes, from before the first of them began: of those that
+/// were still to begin an empty one stayed.
+#[test]
+fn a_load_that_never_began_leaves_no_folder() {
+    let place = place();
+    let cells = 2 * std::thread::available_parallelism().unwrap().get() + 2;
+    let mut configs = vec!["\"wal_full\"".to_owned()];
+    let mut plan = PLAN.to_owned();
+    for number in 1..cells {
+        configs.push(format!("\"c{number}\""));
+        plan.push_str(&format!(
+            "[config.c{number}]\nsettings = {{ journal_mode = \"wal\" }}\n"
+        ));
+    }
+    plan = plan.replace("\"wal_full\", \"wal_off\"", &configs.join(", "));
+    fs::write(place.path("plan.toml"), plan).unwrap();
+    let child = start(&place);
+    at_work(&place);
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
+    let output = wait(child);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    let loads = fs::read_dir(states(&place).unwrap()).unwrap();
+    let loads: Vec<PathBuf> = loads.map(|load| load.unwrap().path()).collect();
+    assert!(loads.len() < cells, "all had begun: {loads:?}");
+    for load in loads {
+        assert!(load.join("events.jsonl").exists(), "{}", load.display());
+    }
+    assert_nothing_is_left(&place);
+}
+
 #[test]
 fn a_killed_orchestrator_leaves_no_load_at_work() {
     let place = place();

@@ -107,6 +107,7 @@ mod tests {
             companion([1.5, 3.0], Some(1.5), Some((1.5, 1.5))),
             companion([1.1, 1.9], Some(1.02), Some((0.9, 1.16))),
             companion([0.0, 0.0], None, None),
+            companion([0.0, 3.0], None, None),
         ];
         let text = companions_to_text(&all);
         let ends: Vec<&str> = text
@@ -120,7 +121,8 @@ mod tests {
                 "exactly the same",
                 "the same in every start",
                 "[-10.0 %, +16.0 %]",
-                "one of them counted none"
+                "one of them counted none",
+                "none in some starts"
             ],
             "{text}"
         );
