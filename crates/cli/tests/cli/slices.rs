@@ -567,7 +567,7 @@ fn steps_that_are_known_leave_a_campaign_with_a_budget() {
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     // Whatever reads is soon known, and what writes never is.
     let output = place.run(&[
-        "confirm", "--all", "--budget", "50s", "--reads", "99%", "--writes", "0.0001%",
+        "confirm", "--all", "--budget", "30s", "--reads", "99%", "--writes", "0.0001%",
     ]);
     let stderr = text(&output.stderr);
     let campaign = newest(&place);
