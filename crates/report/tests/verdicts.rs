@@ -542,7 +542,7 @@ fn a_campaign_without_a_number_on_both_sides_says_so() {
     assert!(to_markdown(&view).contains(&words));
 }
 
-/// `decided` was said of a campaign whose budget was used up.
+/// A campaign whose budget was used up had the note of one in which all was decided.
 #[test]
 fn a_campaign_that_ends_within_a_budget_has_a_note_of_its_own() {
     let campaign = slices(4, 20, &|_, _, _| {});
