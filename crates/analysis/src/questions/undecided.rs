@@ -29,14 +29,6 @@ pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<St
         return None;
     }
     let are_all = |call: Call| all.iter().all(|of| of.call == call);
-    // They lack starts, and nothing failed.
-    let are_too_few = header.budget().is_some()
-        && all.iter().all(|of| {
-            let done = of
-                .too_little_of
-                .or(of.estimate.map(|estimate| estimate.starts));
-            of.left_out == 0 && done.is_some_and(|done| done < FEWEST_STARTS)
-        });
     let count = match all.len() {
         1 => "the one throughput has no verdict".to_owned(),
         count => format!("none of {count} throughputs has a verdict"),
@@ -46,7 +38,7 @@ pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<St
         .iter()
         .map(|campaign| campaign.longest_trial_ns);
     let least_ns = least_budget_ns(longest.max().unwrap_or(0));
-    let next = if are_all(Call::Invalid) && !are_too_few {
+    let next = if are_all(Call::Invalid) {
         "the reasons are above: mend what failed or was disturbed, and confirm again".to_owned()
     } else if are_all(Call::DependsOnTurns) {
         by_blocks(header, path, &view.options)

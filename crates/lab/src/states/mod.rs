@@ -216,18 +216,17 @@ impl<'a> States<'a> {
         }
         let (owners, orders): (Vec<usize>, Vec<TrialOrder>) = orders.into_iter().unzip();
         let (made, mut fatal) = (&mut self.made, None);
-        let mut on_end =
-            |at: usize, end: Ended, observer: &mut dyn Observer| match LabError::costs_one_trial(
-                end,
-            ) {
+        let mut on_end = |at: usize, end: Ended, observer: &mut dyn Observer| {
+            // One that never began has written nothing there.
+            let _ = fs::remove_dir(&orders[at].dir);
+            match LabError::costs_one_trial(end) {
                 Ok(end) => {
-                    // One that never began has written nothing there.
-                    let _ = fs::remove_dir(&orders[at].dir);
                     let state = keep(&orders[at].data_dir, end, observer);
                     made.insert((owners[at], load), state);
                 }
                 Err(error) => _ = fatal.get_or_insert(error),
-            };
+            }
+        };
         match &orders[..] {
             [order] => on_end(0, self.runner.run(order, observer), observer),
             several => self.runner.run_all(several, at_once(), observer, on_end),

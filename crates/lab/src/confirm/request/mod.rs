@@ -458,16 +458,17 @@ fn disk_bytes(candidates: &Candidates, design: Design, loads: Option<u32>) -> u6
 /// before they are sparse: copies of the start before are there meanwhile. By blocks all states and
 /// the largest copy.
 fn bytes_of_all(sizes: &[DataSize], design: Design, loads: Option<u32>, at_once: usize) -> u64 {
-    let kept = |sizes: &[DataSize]| sizes.iter().map(|size| size.kept).sum::<u64>();
-    let states = match loads {
-        Some(loads) => kept(sizes) * u64::from(loads),
+    let made = match loads {
+        Some(_) => sizes,
         // The control has the base's state.
-        None => kept(&sizes[..sizes.len() - 1]),
+        None => &sizes[..sizes.len() - 1],
     };
+    let kept: u64 = made.iter().map(|size| size.kept).sum();
+    let states = kept * u64::from(loads.unwrap_or(1));
     let peaks = sizes.iter().map(|size| size.peak);
     states
         + match design {
-            Design::Slices => peaks.sum::<u64>() + DataSize::more_while_made(sizes, at_once),
+            Design::Slices => peaks.sum::<u64>() + DataSize::more_while_made(made, at_once),
             Design::Blocks => peaks.max().unwrap_or(0),
         }
 }
@@ -620,7 +621,7 @@ mod tests {
         for (design, loads, at_once, bytes) in [
             (Design::Slices, Some(2), 1, 2 * 700 + 2100 + 700),
             (Design::Slices, Some(2), 4, 2 * 700 + 2100 + 1400),
-            (Design::Slices, None, 4, 400 + 2100 + 1400),
+            (Design::Slices, None, 4, 400 + 2100 + 700),
             (Design::Blocks, Some(2), 4, 2 * 700 + 1000),
         ] {
             let found = bytes_of_all(&sizes, design, loads, at_once);
