@@ -448,7 +448,7 @@ mod tests {
             }
         }
         // 95 % of 2,000 are 1,900, with a standard deviation of 10; starts that agree by chance are
-        // no surer than their errors from within, which holds a little more.
+        // as sure as their turns are, which holds a little more.
         assert!(
             held.iter().all(|held| (1880..=1940).contains(held)),
             "{held:?}"
