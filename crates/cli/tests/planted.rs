@@ -113,13 +113,13 @@ fn check(bug: Bug) -> Check {
         ),
         Bug::ControlNotNeeded => within(
             "report",
-            "verdicts",
-            "without_a_control_there_is_no_verdict",
+            "report",
+            "verdicts::without_a_control_there_is_no_verdict",
         ),
         Bug::ControlNotHeeded => within(
             "report",
-            "verdicts",
-            "a_failed_control_widens_the_errors_of_its_step",
+            "report",
+            "verdicts::a_failed_control_widens_the_errors_of_its_step",
         ),
         Bug::DegreesIgnored => unit(
             "analysis",

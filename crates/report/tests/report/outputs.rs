@@ -1,17 +1,16 @@
 //! Every text output, byte for byte. `UPDATE_GOLDEN=1 cargo test -p plimsoll-report` rewrites the
 //! files; read the difference before keeping it.
 
-#[path = "../../analysis/tests/common/mod.rs"]
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::confirm::{self, SAME, SLOW};
 use plimsoll_analysis::{Options, View, analyse, verdict_lines};
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{show_json, to_csv, to_html, to_json, to_markdown, to_terminal, to_tsv};
 use plimsoll_store::event::Event;
+
+use crate::common;
+use crate::common::confirm::{self, SAME, SLOW};
 
 fn compare(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))

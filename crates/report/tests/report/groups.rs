@@ -1,10 +1,5 @@
 //! What several tests report together: groups, and costs per statement and per row.
 
-#[path = "../../analysis/tests/common/mod.rs"]
-mod common;
-
-use common::confirm::noise;
-use common::{Campaign, Made, SECOND_NS};
 use plimsoll_analysis::post::check::{Standing, check};
 use plimsoll_analysis::post::{PostOptions, post};
 use plimsoll_analysis::{Options, Stored, View, analyse, explain, verdict_lines};
@@ -18,6 +13,10 @@ use plimsoll_report::{
 use plimsoll_store::event::StepDone;
 use plimsoll_store::series::{turns_path, write_turns};
 use plimsoll_store::{CampaignRecord, Confirm, Design, HostSeries, Turn};
+
+use crate::common;
+use crate::common::confirm::noise;
+use crate::common::{Campaign, Made, SECOND_NS};
 
 const BASE: &str = "sqlite.wal_full";
 const SLOW: &str = "sqlite.wal_off";

@@ -1,13 +1,12 @@
 //! Waits and companions of a confirm campaign, as people see them.
 
-#[path = "../../analysis/tests/common/mod.rs"]
-mod common;
-
-use common::confirm::{BASE, SLOW, blocks_campaign};
 use plimsoll_analysis::{Options, Stored, Waited, analyse, companions_of, explain, waits_of};
 use plimsoll_report::{Draw, companions_to_json, companions_to_text, to_html};
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::series::{WaitProfile, waits_path, write_waits};
+
+use crate::common;
+use crate::common::confirm::{BASE, SLOW, blocks_campaign};
 
 const STEP: &str = "qr100";
 

@@ -1,12 +1,8 @@
 //! What a report says about servers: who compiled them, what they run with, what they counted, and
 //! how they died.
 
-#[path = "../../analysis/tests/common/mod.rs"]
-mod common;
-
 use std::sync::LazyLock;
 
-use common::servers::{CELLS, servers};
 use plimsoll_analysis::metrics::{self, Metric};
 use plimsoll_analysis::view::{CounterKind, Status};
 use plimsoll_analysis::{Options, View, analyse};
@@ -15,6 +11,9 @@ use plimsoll_report::{show_json, to_csv, to_html, to_json, to_markdown, to_termi
 use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::{Event, StepFailed, StepStart};
 use serde_json::{Value, json};
+
+use crate::common;
+use crate::common::servers::{CELLS, servers};
 
 /// Nothing goes wrong. Made once: that takes a while.
 fn all_good() -> CampaignRecord {

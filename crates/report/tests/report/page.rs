@@ -1,9 +1,6 @@
 //! The page in a real browser: scripts run, charts are drawn, nothing leaves the page, and text
 //! from outside stays text.
 
-#[path = "../../analysis/tests/common/mod.rs"]
-mod common;
-
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,6 +13,8 @@ use plimsoll_store::CampaignRecord;
 use plimsoll_store::event::Event;
 use plimsoll_store::header::BuildHeader;
 use serde_json::{Value, json};
+
+use crate::common;
 
 const DEADLINE: Duration = Duration::from_secs(90);
 

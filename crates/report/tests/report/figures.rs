@@ -23,7 +23,7 @@ struct Placed {
 /// The figure as an SVG reader lays it out with the program's own font.
 fn laid_out(svg: &str) -> (Tree, Vec<Placed>) {
     let mut options = Options::default();
-    let font = include_bytes!("../assets/dejavu/DejaVuSans-subset.ttf");
+    let font = include_bytes!("../../assets/dejavu/DejaVuSans-subset.ttf");
     options.fontdb_mut().load_font_data(font.to_vec());
     let tree = Tree::from_str(svg, &options).unwrap();
     let mut placed = Vec::new();

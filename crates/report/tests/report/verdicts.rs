@@ -1,9 +1,5 @@
 //! Verdicts on campaigns whose truth is known, and everything for which there must be none.
 
-#[path = "../../analysis/tests/common/mod.rs"]
-mod common;
-
-use common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
 use plimsoll_analysis::metrics;
 use plimsoll_analysis::verdicts::{Role, largest};
 use plimsoll_analysis::{
@@ -15,6 +11,9 @@ use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_report::{Draw, show_json, to_html, to_markdown, to_terminal};
 use plimsoll_store::event::{Event, ServerCrashed, Suspect};
 use plimsoll_store::{CampaignRecord, CampaignState, TrialRecord, Turn};
+
+use crate::common;
+use crate::common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
 
 fn view(record: &CampaignRecord) -> View {
     analyse(std::slice::from_ref(record), &Options::default()).unwrap()
@@ -837,7 +836,7 @@ fn a_campaign_is_decided_at_a_look_when_all_its_steps_are() {
         (&record, "ended early: all was decided"),
         (&within_budget, "ended; its budget was 8m00s"),
     ] {
-        let shown = to_terminal(&crate::view(record), false);
+        let shown = to_terminal(&self::view(record), false);
         assert!(shown.contains(ended), "{shown}");
     }
     assert_eq!(

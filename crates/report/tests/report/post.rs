@@ -1,14 +1,13 @@
 //! Posts of native campaigns: words of single runs, words of verdicts, and the files.
 
-#[path = "../../analysis/tests/common/mod.rs"]
-mod common;
-
-use common::confirm::blocks;
 use plimsoll_analysis::post::{Form, Part, Post, PostOptions, Said, post, post_beside};
 use plimsoll_analysis::view::{Ramp, RampCell, RampLevel, Status};
 use plimsoll_analysis::{FlameNode, Options, Profiled, View, analyse};
 use plimsoll_report::{to_post_files, to_post_markdown};
 use plimsoll_store::{CampaignRecord, ProfileAbout};
+
+use crate::common;
+use crate::common::confirm::blocks;
 
 fn view(record: &CampaignRecord) -> View {
     analyse(std::slice::from_ref(record), &Options::default()).unwrap()

@@ -1,14 +1,13 @@
 //! What waited is in no service time, and every output says so beside them.
 
-#[path = "../../analysis/tests/common/mod.rs"]
-mod common;
-
 use plimsoll_analysis::metrics;
 use plimsoll_analysis::view::{EventRow, Quantiles, Ramp, RampCell, RampLevel, Status, View};
 use plimsoll_analysis::{Options, analyse};
 use plimsoll_report::{show_json, to_csv, to_html, to_json, to_markdown, to_terminal};
 use plimsoll_store::event::Event;
 use serde_json::{Value, json};
+
+use crate::common;
 
 /// The sample, whose second cell waited in a step of inserts and in one of queries.
 fn view(insert_ns: u64, query_ns: u64) -> View {

@@ -1,8 +1,5 @@
 //! RocksDB's versions side by side in every output, and in the originals' files.
 
-#[path = "../../analysis/tests/common/mod.rs"]
-mod common;
-
 use std::fs;
 use std::path::Path;
 
@@ -15,6 +12,8 @@ use plimsoll_report::{
     show_json, to_classic_files, to_csv, to_html, to_json, to_markdown, to_terminal,
 };
 use plimsoll_store::{Confirm, Design};
+
+use crate::common;
 
 fn view() -> View {
     let campaign = common::rocksdb::sample();
