@@ -3,6 +3,7 @@
 # its settings are environment variables.
 #     PLIMSOLL_BASE, PLIMSOLL_CANDIDATE   folders of installed builds (bin/, lib/, ...), or names such as postgres@18
 #     PLIMSOLL_TESTS     sysbench tests, by commas      PLIMSOLL_READS, PLIMSOLL_WRITES   what may be lost (3%, 5%)
+#     PLIMSOLL_ROWS      rows of the table (100K)
 #     PLIMSOLL_BUDGET    12m                            PLIMSOLL_ACCEPT    file with accepted losses, if it is there
 #     PLIMSOLL_UNDECIDED pass (default) or fail: what no decision means for the job
 #     PLIMSOLL_LABELS    the request's labels; plimsoll-accept among them accepts all losses
@@ -31,7 +32,7 @@ build() {
 
 base=$(build "${PLIMSOLL_BASE:?the folder of the base}" base)
 candidate=$(build "${PLIMSOLL_CANDIDATE:?the folder of the candidate}" candidate)
-with_builds init --builds "$base,$candidate" --tests "$tests" --out "$plan" --force > /dev/null
+with_builds init --builds "$base,$candidate" --tests "$tests" --rows "${PLIMSOLL_ROWS:-100K}" --out "$plan" --force > /dev/null
 
 accept=""
 [ ! -f "${PLIMSOLL_ACCEPT:=.plimsoll-accept}" ] || accept="--accept $PLIMSOLL_ACCEPT"

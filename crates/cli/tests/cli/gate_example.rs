@@ -28,6 +28,7 @@ fn a_planted_regression_ends_the_job_of_a_pull_request() {
         .env("POSTGRES", build.cache.join(&build.name))
         .env("PLIMSOLL_BUILDS", place.path("cache"))
         .env("PLIMSOLL_TESTS", "point-query")
+        .env("PLIMSOLL_ROWS", "10K")
         // It ends with the decision: the rest is for a machine that runs other tests meanwhile.
         .env("PLIMSOLL_BUDGET", "5m")
         .env("PLANT_SHARE", "4")
@@ -40,6 +41,8 @@ fn a_planted_regression_ends_the_job_of_a_pull_request() {
         stdout.ends_with("the gate ended with 1, as it has to\n"),
         "{stdout}"
     );
+    let plan = fs::read_to_string(place.path("plimsoll-gate.toml")).unwrap();
+    assert!(plan.contains("rows = \"10K\""), "{plan}");
     let comment = fs::read_to_string(place.path("plimsoll-comment.md")).unwrap();
     assert!(
         comment.starts_with("<!-- plimsoll gate -->") && comment.contains("point-query"),
