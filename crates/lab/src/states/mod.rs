@@ -282,6 +282,9 @@ impl<'a> States<'a> {
             cell,
         };
         let order = self.runner.order(&scheduled, attempt, &dir, &state);
+        if order.is_err() {
+            let _ = fs::remove_dir(&dir);
+        }
         Ok(order.map(|mut order| {
             let before = std::mem::take(&mut order.before);
             order.cell.workload = order.cell.workload.with_steps(before);
