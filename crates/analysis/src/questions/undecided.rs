@@ -6,7 +6,7 @@ use itertools::Itertools;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_stats::{FEWEST_STARTS, Verdict};
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{Fleet, in_commands, shell_word};
+use plimsoll_store::{Design, Fleet, in_commands, shell_word};
 
 use crate::verdicts::{Basis, Call, Finding, Role};
 use crate::view::View;
@@ -20,7 +20,12 @@ const ADVISED_BLOCKS: u32 = 12;
 pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<String> {
     let of_throughput = |finding: &&Finding| finding.role == Role::Throughput;
     let all: Vec<&Finding> = view.findings.all.iter().filter(of_throughput).collect();
-    let first = all.first()?;
+    let confirm = header.confirm.as_ref()?;
+    let is_candidate = |label: &String| ![&confirm.base, &confirm.control].contains(&label);
+    let mut labels = header.plan.cells.iter().map(|cell| &cell.label);
+    if !labels.any(is_candidate) {
+        return None;
+    }
     let is_decided = |finding: &&Finding| {
         let verdict = finding.verdict();
         verdict.is_some_and(|verdict| verdict != Verdict::Inconclusive)
@@ -30,6 +35,8 @@ pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<St
     }
     let are_all = |call: Call| all.iter().all(|of| of.call == call);
     let count = match all.len() {
+        // A start may be so short that no round has an operation on all sides.
+        0 => "no throughput could be compared".to_owned(),
         1 => "the one throughput has no verdict".to_owned(),
         count => format!("none of {count} throughputs has a verdict"),
     };
@@ -38,12 +45,18 @@ pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<St
         .iter()
         .map(|campaign| campaign.longest_trial_ns);
     let least_ns = least_budget_ns(longest.max().unwrap_or(0));
-    let next = if are_all(Call::Invalid) {
+    let basis = match confirm.design {
+        Design::Slices => Basis::Slices,
+        Design::Blocks => Basis::Blocks,
+    };
+    let next = if all.is_empty() {
+        more(header, path, basis, least_ns, &view.options)
+    } else if are_all(Call::Invalid) {
         "the reasons are above: mend what failed or was disturbed, and confirm again".to_owned()
     } else if are_all(Call::DependsOnTurns) {
         by_blocks(header, path, &view.options)
     } else {
-        more(header, path, first.basis, least_ns, &view.options)
+        more(header, path, basis, least_ns, &view.options)
     };
     Some(format!("undecided: {count}; {next}"))
 }

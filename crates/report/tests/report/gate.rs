@@ -710,6 +710,16 @@ fn a_confirm_that_decides_nothing_says_what_to_do_next() {
     let mut two_starts = campaign.load();
     let words = of(&two_starts).unwrap();
     assert!(words.ends_with("--step qr100,qp100 --starts 5"), "{words}");
+    // One start of 100 ms on a busy machine had no round with operations on all sides, and ended
+    // with 0 and without a word.
+    let mut nothing = analyse(std::slice::from_ref(&two_starts), &Options::default()).unwrap();
+    nothing.findings.all.clear();
+    let words = undecided(&nothing, &two_starts.header, &path).unwrap();
+    assert!(
+        words.starts_with("undecided: no throughput could be compared; for narrower intervals: ")
+            && words.ends_with("--step qr100,qp100 --starts 5"),
+        "{words}"
+    );
     two_starts.header.confirm.as_mut().unwrap().budget = Some(plimsoll_core::plan::Budget {
         time_ns: 90_000_000_000,
         reads: 0.01,
