@@ -74,7 +74,7 @@ pub fn post(places: &Places, arguments: &Post) -> VerbResult {
     for file in files {
         write(&out.join(&file.path), &file.bytes)?;
     }
-    anstream::println!("post: {}", text.display());
+    print(&format!("post: {}\n", text.display()))?;
     Ok(0)
 }
 

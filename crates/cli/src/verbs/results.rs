@@ -74,7 +74,7 @@ pub fn report(places: &Places, arguments: &Report) -> VerbResult {
             return Ok(0);
         }
     };
-    anstream::println!("report: {}", out.display());
+    print(&format!("report: {}\n", out.display()))?;
     Ok(0)
 }
 

@@ -10,6 +10,7 @@ use plimsoll_store::{CampaignDir, shell_word};
 
 use crate::arguments::{OverHosts, Places};
 use crate::failure::{Failure, INCOMPLETE, INCONCLUSIVE, INTERRUPTED, VerbResult};
+use crate::output::print;
 use crate::progress::Console;
 use crate::verbs::results;
 
@@ -81,7 +82,7 @@ fn tell_end(
         results::print_tables(campaign, &options)?;
     }
     if !is_json {
-        anstream::println!("report: {}", page.display());
+        print(&format!("report: {}\n", page.display()))?;
         tell!("reasons, test by test: plimsoll show {path}");
     }
     let (broken, has_time) = match end {
