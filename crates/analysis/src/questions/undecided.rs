@@ -6,9 +6,9 @@ use itertools::Itertools;
 use plimsoll_core::units::SECOND_NS;
 use plimsoll_stats::{FEWEST_STARTS, Verdict};
 use plimsoll_store::header::CampaignHeader;
-use plimsoll_store::{Design, Fleet, in_commands, shell_word};
+use plimsoll_store::{Fleet, in_commands, shell_word};
 
-use crate::verdicts::{Basis, Call, Finding, Role};
+use crate::verdicts::{Basis, Call, Finding, Role, basis};
 use crate::view::View;
 
 /// The smallest number that is worth advising.
@@ -33,7 +33,7 @@ pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<St
     if all.iter().any(is_decided) {
         return None;
     }
-    let are_all = |call: Call| all.iter().all(|of| of.call == call);
+    let are_all = |call: Call| !all.is_empty() && all.iter().all(|of| of.call == call);
     let count = match all.len() {
         // A start may be so short that no round has an operation on all sides.
         0 => "no throughput could be compared".to_owned(),
@@ -45,18 +45,12 @@ pub fn undecided(view: &View, header: &CampaignHeader, path: &Path) -> Option<St
         .iter()
         .map(|campaign| campaign.longest_trial_ns);
     let least_ns = least_budget_ns(longest.max().unwrap_or(0));
-    let basis = match confirm.design {
-        Design::Slices => Basis::Slices,
-        Design::Blocks => Basis::Blocks,
-    };
-    let next = if all.is_empty() {
-        more(header, path, basis, least_ns, &view.options)
-    } else if are_all(Call::Invalid) {
+    let next = if are_all(Call::Invalid) {
         "the reasons are above: mend what failed or was disturbed, and confirm again".to_owned()
     } else if are_all(Call::DependsOnTurns) {
         by_blocks(header, path, &view.options)
     } else {
-        more(header, path, basis, least_ns, &view.options)
+        more(header, path, basis(header), least_ns, &view.options)
     };
     Some(format!("undecided: {count}; {next}"))
 }
