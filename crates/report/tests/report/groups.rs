@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::post::check::{Standing, check};
 use plimsoll_analysis::post::{PostOptions, post};
-use plimsoll_analysis::{Options, Stored, View, analyse, explain, verdict_lines};
+use plimsoll_analysis::{Stored, View, explain, verdict_lines};
 use plimsoll_core::plan::{STATEMENT_NOTES, Split, Step, TestName};
 use plimsoll_core::readings::{HostReading, Reading};
 use plimsoll_core::record::{ClientRecord, EncodedHistogram, OperationRecord};
@@ -12,11 +12,12 @@ use plimsoll_report::{
 };
 use plimsoll_store::event::StepDone;
 use plimsoll_store::series::{turns_path, write_turns};
-use plimsoll_store::{CampaignRecord, Confirm, Design, HostSeries, Turn};
+use plimsoll_store::{Confirm, Design, HostSeries, Turn};
 
 use crate::common;
 use crate::common::confirm::noise;
 use crate::common::{Campaign, Made, SECOND_NS};
+use crate::view;
 
 const BASE: &str = "sqlite.wal_full";
 const SLOW: &str = "sqlite.wal_off";
@@ -172,10 +173,6 @@ fn turns(us: f64, seed: u32) -> Vec<Turn> {
         ..Turn::default()
     };
     (1..=ROUNDS).map(turn).collect()
-}
-
-fn view(record: &CampaignRecord) -> View {
-    analyse(std::slice::from_ref(record), &Options::default()).unwrap()
 }
 
 /// The mean change of the section's tests, as a ratio.

@@ -14,3 +14,10 @@ mod servers;
 mod verdicts;
 mod waiting;
 mod waits;
+
+use plimsoll_analysis::{Options, View, analyse};
+use plimsoll_store::CampaignRecord;
+
+fn view(record: &CampaignRecord) -> View {
+    analyse(std::slice::from_ref(record), &Options::default()).unwrap()
+}

@@ -4,14 +4,11 @@ use plimsoll_analysis::post::{Form, Part, Post, PostOptions, Said, post, post_be
 use plimsoll_analysis::view::{Ramp, RampCell, RampLevel, Status};
 use plimsoll_analysis::{FlameNode, Options, Profiled, View, analyse};
 use plimsoll_report::{to_post_files, to_post_markdown};
-use plimsoll_store::{CampaignRecord, ProfileAbout};
+use plimsoll_store::ProfileAbout;
 
 use crate::common;
 use crate::common::confirm::blocks;
-
-fn view(record: &CampaignRecord) -> View {
-    analyse(std::slice::from_ref(record), &Options::default()).unwrap()
-}
+use crate::view;
 
 fn written(view: &View) -> Post {
     post(view, &PostOptions::default()).unwrap()

@@ -3,8 +3,8 @@
 use plimsoll_analysis::metrics;
 use plimsoll_analysis::verdicts::{Role, largest};
 use plimsoll_analysis::{
-    Basis, Finding, HistoryOptions, Options, Stored, View, analyse, analyse_among, explain,
-    history, is_decided, verdict_lines,
+    Basis, Finding, HistoryOptions, Options, Stored, View, analyse_among, explain, history,
+    is_decided, verdict_lines,
 };
 use plimsoll_core::plan::{Budget, Effect, Workload};
 use plimsoll_core::readings::{HostReading, Reading};
@@ -14,10 +14,7 @@ use plimsoll_store::{CampaignRecord, CampaignState, TrialRecord, Turn};
 
 use crate::common;
 use crate::common::confirm::{BASE, CONTROL, SAME, SLOW, blocks, crash_in, slices};
-
-fn view(record: &CampaignRecord) -> View {
-    analyse(std::slice::from_ref(record), &Options::default()).unwrap()
-}
+use crate::view;
 
 fn finding<'a>(view: &'a View, label: &str, step: &str, metric: &str) -> &'a Finding {
     let is_it = |finding: &&Finding| {
@@ -836,7 +833,7 @@ fn a_campaign_is_decided_at_a_look_when_all_its_steps_are() {
         (&record, "ended early: all was decided"),
         (&within_budget, "ended; its budget was 8m00s"),
     ] {
-        let shown = to_terminal(&self::view(record), false);
+        let shown = to_terminal(&crate::view(record), false);
         assert!(shown.contains(ended), "{shown}");
     }
     assert_eq!(
